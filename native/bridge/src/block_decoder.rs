@@ -1,0 +1,67 @@
+//! Blocks to batches.
+
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use comet_block::BlockReader;
+use comet_row::SparkSchema;
+
+use crate::error::BridgeError;
+
+/// Decodes runs of blocks, and keeps the last batch alive for the JVM to read.
+pub(crate) struct BlockDecoder {
+    schema: SchemaRef,
+    reader: BlockReader,
+    decoded: Vec<RecordBatch>,
+    current: Option<RecordBatch>,
+    nanos: u64,
+}
+
+impl BlockDecoder {
+    pub(crate) fn new(descriptor: &[u8]) -> Result<Self, BridgeError> {
+        let schema = SparkSchema::parse(descriptor)?.arrow_schema();
+        let reader = BlockReader::new(schema.clone()).map_err(BridgeError::Write)?;
+        Ok(Self {
+            schema,
+            reader,
+            decoded: Vec::new(),
+            current: None,
+            nanos: 0,
+        })
+    }
+
+    /// Decodes all blocks of `run` and joins their rows, in order. The batch before is freed first.
+    pub(crate) fn decode(&mut self, run: &[u8]) -> Result<&RecordBatch, BridgeError> {
+        let started = Instant::now();
+        self.current = None;
+        self.decoded.clear();
+        let mut rest = run;
+        let mut index = 0;
+        while !rest.is_empty() {
+            let block = self
+                .reader
+                .read(rest)
+                .map_err(|source| BridgeError::Read { index, source })?;
+            rest = rest.get(block.length..).unwrap_or_default();
+            if block.batch.num_rows() > 0 {
+                self.decoded.push(block.batch);
+            }
+            index += 1;
+        }
+        let batch = match self.decoded.len() {
+            0 => RecordBatch::new_empty(self.schema.clone()),
+            1 => self.decoded.swap_remove(0),
+            _ => concat_batches(&self.schema, &self.decoded)?,
+        };
+        self.decoded.clear();
+        self.nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(self.current.insert(batch))
+    }
+
+    /// How long the last decoding took.
+    pub(crate) fn nanos(&self) -> u64 {
+        self.nanos
+    }
+}

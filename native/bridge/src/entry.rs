@@ -1,0 +1,223 @@
+//! The functions that `org.apache.spark.comet.Native` declares; its documentation is theirs.
+
+use jni::objects::{JByteArray, JByteBuffer, JClass, JLongArray, JObject};
+use jni::sys::{jboolean, jint, jlong};
+use jni::{Env, EnvUnowned};
+
+use crate::block_decoder::BlockDecoder;
+use crate::error::{BridgeError, guarded};
+use crate::handle;
+use crate::row_encoder::RowEncoder;
+use crate::vectors;
+
+/// Version and revision, as the JVM knows its own.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "+",
+    env!("COMET_SHUFFLE_REVISION")
+);
+
+/// `Native.version`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_version<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+) -> JObject<'local> {
+    guarded(env, |env| Ok(env.new_string(VERSION)?.into()))
+}
+
+/// `Native.fail`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_fail<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    kind: jint,
+) {
+    guarded(env, |_| match kind {
+        0 => Err::<(), _>(BridgeError::Argument("failed on purpose".to_owned())),
+        #[allow(clippy::panic)] // To see that panics stay on this side.
+        _ => panic!("panicked on purpose"),
+    });
+}
+
+/// `Native.newRowEncoder`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_newRowEncoder<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    schema: JByteArray<'local>,
+    codec: jint,
+    zstd_level: jint,
+) -> jlong {
+    guarded(env, |env| {
+        let descriptor = env.convert_byte_array(&schema)?;
+        let codec = u8::try_from(codec)
+            .map_err(|_| BridgeError::Argument(format!("codec {codec} is unknown")))?;
+        Ok(handle::open(RowEncoder::new(
+            &descriptor,
+            codec,
+            zstd_level,
+        )?))
+    })
+}
+
+/// `Native.encodeRows`
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // The signature is the JVM's.
+pub extern "system" fn Java_org_apache_spark_comet_Native_encodeRows<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    encoder: jlong,
+    pages: JLongArray<'local>,
+    used: JLongArray<'local>,
+    page_count: jint,
+    last: jboolean,
+    stats: JLongArray<'local>,
+) -> JByteBuffer<'local> {
+    guarded(env, |env| {
+        // SAFETY: the JVM passes live encoders only, each from its task's thread.
+        let encoder = unsafe { handle::borrow::<RowEncoder>(encoder) }?;
+        let pages = read_pages(env, &pages, &used, page_count)?;
+        // SAFETY: the JVM writes to and frees the pages on this very thread only.
+        let (blocks, done) = unsafe { encoder.encode(&pages, last) }?;
+        let numbers = [
+            done.rows,
+            done.raw_bytes,
+            done.encode_nanos,
+            done.compress_nanos,
+            done.memory,
+            done.blocks,
+        ];
+        stats.set_region(env, 0, &numbers.map(to_jlong))?;
+        wrap(env, blocks.as_mut_ptr(), blocks.len())
+    })
+}
+
+/// `Native.closeRowEncoder`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_closeRowEncoder<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    encoder: jlong,
+) {
+    guarded(env, |_| {
+        // SAFETY: the JVM closes a handle once and forgets it.
+        unsafe { handle::close::<RowEncoder>(encoder) };
+        Ok(())
+    });
+}
+
+/// `Native.wrap`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_wrap<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    address: jlong,
+    length: jint,
+) -> JByteBuffer<'local> {
+    guarded(env, |env| {
+        let length = to_usize(length.into(), "length")?;
+        wrap(env, address as *mut u8, length)
+    })
+}
+
+/// `Native.newBlockDecoder`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_newBlockDecoder<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    schema: JByteArray<'local>,
+) -> jlong {
+    guarded(env, |env| {
+        let descriptor = env.convert_byte_array(&schema)?;
+        Ok(handle::open(BlockDecoder::new(&descriptor)?))
+    })
+}
+
+/// `Native.decodeBlocks`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_decodeBlocks<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    decoder: jlong,
+    buffer: jlong,
+    length: jlong,
+    vector_buffers: JLongArray<'local>,
+    stats: JLongArray<'local>,
+) -> jint {
+    guarded(env, |env| {
+        // SAFETY: the JVM passes live decoders only, each from its task's thread.
+        let decoder = unsafe { handle::borrow::<BlockDecoder>(decoder) }?;
+        let length = to_usize(length, "length")?;
+        if buffer == 0 {
+            return Err(BridgeError::Argument("no buffer".to_owned()));
+        }
+        // SAFETY: the JVM owns `length` initialised bytes there and waits for this call.
+        let run = unsafe { std::slice::from_raw_parts(buffer as *const u8, length) };
+        let batch = decoder.decode(run)?;
+        let rows = jint::try_from(batch.num_rows())
+            .map_err(|_| BridgeError::Argument(format!("{} rows", batch.num_rows())))?;
+        let memory = batch.get_array_memory_size() as u64;
+        let mut described = Vec::new();
+        vectors::describe(batch, &mut described)?;
+        vector_buffers.set_region(env, 0, &described)?;
+        stats.set_region(env, 0, &[decoder.nanos(), memory].map(to_jlong))?;
+        Ok(rows)
+    })
+}
+
+/// `Native.closeBlockDecoder`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_closeBlockDecoder<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    decoder: jlong,
+) {
+    guarded(env, |_| {
+        // SAFETY: the JVM closes a handle once and forgets it.
+        unsafe { handle::close::<BlockDecoder>(decoder) };
+        Ok(())
+    });
+}
+
+fn read_pages(
+    env: &mut Env,
+    pages: &JLongArray,
+    used: &JLongArray,
+    count: jint,
+) -> Result<Vec<(*const u8, usize)>, BridgeError> {
+    let count = to_usize(count.into(), "page count")?;
+    let mut addresses = vec![0; count];
+    let mut lengths = vec![0; count];
+    pages.get_region(env, 0, &mut addresses)?;
+    used.get_region(env, 0, &mut lengths)?;
+    addresses
+        .into_iter()
+        .zip(lengths)
+        .map(|(address, length)| Ok((address as *const u8, to_usize(length, "page length")?)))
+        .collect()
+}
+
+/// A direct buffer over memory of ours; the JVM knows how long it is valid.
+fn wrap<'local>(
+    env: &mut Env<'local>,
+    address: *mut u8,
+    length: usize,
+) -> Result<JByteBuffer<'local>, BridgeError> {
+    if i32::try_from(length).is_err() {
+        return Err(BridgeError::Argument(format!(
+            "encoded rows of one partition take {length} bytes, more than 2 GiB; lower \
+             spark.comet.shuffle.jvm.batchSize"
+        )));
+    }
+    // SAFETY: `address` is valid for `length` bytes until the JVM's next call with its owner.
+    Ok(unsafe { env.new_direct_byte_buffer(address, length) }?)
+}
+
+fn to_usize(number: i64, what: &str) -> Result<usize, BridgeError> {
+    usize::try_from(number).map_err(|_| BridgeError::Argument(format!("{what} {number}")))
+}
+
+fn to_jlong(number: u64) -> jlong {
+    jlong::try_from(number).unwrap_or(jlong::MAX)
+}

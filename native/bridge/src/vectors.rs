@@ -1,0 +1,65 @@
+//! Where the buffers of a batch lie, for the JVM's vectors.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
+
+use crate::error::BridgeError;
+
+/// Numbers for each vector: null count, and addresses of validity, offsets and values (0 for none).
+const ENTRIES: usize = 4;
+
+/// Fills `out` for all vectors of `batch`, in pre-order. Map entries are no vector of their own:
+/// key and value come right behind the map.
+pub(crate) fn describe(batch: &RecordBatch, out: &mut Vec<i64>) -> Result<(), BridgeError> {
+    out.clear();
+    for column in batch.columns() {
+        describe_array(&column.to_data(), out)?;
+    }
+    Ok(())
+}
+
+fn describe_array(data: &ArrayData, out: &mut Vec<i64>) -> Result<(), BridgeError> {
+    let nulls = data.nulls();
+    if data.offset() != 0 || nulls.is_some_and(|nulls| nulls.offset() != 0) {
+        return Err(BridgeError::Argument(format!(
+            "a decoded {} array does not start at its buffers' start",
+            data.data_type()
+        )));
+    }
+    let validity = nulls.map_or(0, |nulls| address(nulls.buffer().as_ptr()));
+    let buffer = |index: usize| {
+        data.buffers()
+            .get(index)
+            .map_or(0, |buffer| address(buffer.as_ptr()))
+    };
+    let (offsets, values) = match data.data_type() {
+        DataType::Binary | DataType::List(_) | DataType::Map(_, _) => (buffer(0), buffer(1)),
+        _ => (0, buffer(0)),
+    };
+    let null_count = match data.data_type() {
+        DataType::Null => data.len(),
+        _ => data.null_count(),
+    };
+    let null_count = i64::try_from(null_count)
+        .map_err(|_| BridgeError::Argument(format!("{null_count} nulls in one vector")))?;
+    let entry: [i64; ENTRIES] = [null_count, validity, offsets, values];
+    out.extend_from_slice(&entry);
+    let is_map = matches!(data.data_type(), DataType::Map(_, _));
+    for child in data.child_data() {
+        if is_map {
+            for field in child.child_data() {
+                describe_array(field, out)?;
+            }
+        } else {
+            describe_array(child, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// An address as the JVM carries it.
+#[allow(clippy::cast_possible_wrap)]
+fn address(pointer: *const u8) -> i64 {
+    pointer as i64
+}

@@ -1,0 +1,65 @@
+package org.apache.spark.comet.memory
+
+import org.apache.spark.memory.{MemoryConsumer, MemoryMode, SparkOutOfMemoryError, TaskMemoryManager}
+import org.apache.spark.unsafe.memory.MemoryBlock
+
+/** What can give memory of a task back by writing it to disk. */
+trait Spillable {
+
+  /** Spills until `bytes` are freed or nothing is left; returns the bytes freed. */
+  def spill(bytes: Long): Long
+}
+
+/**
+ * Off-heap pages for one task's shuffle writer, each charged to Spark's memory manager. A request is rounded up to
+ * `pageSize`.
+ *
+ * Spark may ask for memory on behalf of another consumer of the task, from any thread. The spill is done only when the
+ * call comes from the task's own thread while the writer waits for its next row: a writer that is moving a row must not
+ * lose its page, and waiting for it with Spark's lock held could deadlock.
+ */
+class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Long)
+    extends MemoryConsumer(memoryManager, pageSize, MemoryMode.OFF_HEAP) {
+
+  private val owner = Thread.currentThread()
+  private var busy = false
+  private var spillable: Spillable = _
+  private var peak = 0L
+
+  /** The part of the task that holds the pages. */
+  def setSpillable(owner: Spillable): Unit = spillable = owner
+
+  /** The largest number of bytes held at a time. */
+  def peakMemory: Long = peak
+
+  /** A page of at least `request` bytes, or null if Spark denies it. */
+  def tryAllocate(request: Long): MemoryBlock = {
+    try {
+      val page = allocatePage(request)
+      peak = math.max(peak, getUsed)
+      page
+    } catch {
+      case _: SparkOutOfMemoryError => null
+    }
+  }
+
+  /** Spark's own out-of-memory error, for a request that is denied with nothing left to spill. */
+  def allocateOrThrow(request: Long): MemoryBlock = allocatePage(request)
+
+  def free(page: MemoryBlock): Unit = freePage(page)
+
+  /** Runs `body` with the pages kept in place. */
+  def exclusively[T](body: => T): T = {
+    val outer = busy
+    busy = true
+    try body
+    finally busy = outer
+  }
+
+  override def spill(size: Long, trigger: MemoryConsumer): Long =
+    if ((trigger eq this) || busy || spillable == null || (Thread.currentThread() ne owner)) {
+      0L
+    } else {
+      exclusively(spillable.spill(size))
+    }
+}

@@ -1,0 +1,23 @@
+package org.apache.spark.comet.vector
+
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.{ColumnarBatch, ColumnVector}
+
+/** The batch of a decoder: one object that is pointed at each decoded batch in turn. */
+class CometColumns(schema: StructType) {
+
+  private val vectors = schema.fields.map(field => CometVector.of(field.dataType))
+  private val batch = new ColumnarBatch(vectors.asInstanceOf[Array[ColumnVector]])
+
+  /** For the decoder to fill: null count, validity, offsets and values of each vector, in pre-order. */
+  val buffers: Array[Long] = new Array[Long](
+    schema.fields.map(f => CometVector.count(f.dataType)).sum * CometVector.EntriesPerVector)
+
+  /** The batch over what the decoder has filled in. */
+  def pointAtBuffers(numRows: Int): ColumnarBatch = {
+    var position = 0
+    vectors.foreach(vector => position = vector.point(buffers, position))
+    batch.setNumRows(numRows)
+    batch
+  }
+}
