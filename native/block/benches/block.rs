@@ -1,5 +1,6 @@
 //! Writing and reading blocks of rows like TPC-H's `lineitem`, large and small ones.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -9,6 +9,11 @@
     clippy::panic,
     clippy::indexing_slicing
 )]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 #[allow(dead_code)]
 mod common;

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_wrap)]
-#![allow(clippy::cast_possible_truncation)]
+#![allow(clippy::cast_possible_truncation, clippy::indexing_slicing)]
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -167,9 +167,9 @@ mod tests {
             std::array::from_fn(|i| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(i as u64 + 1));
         let mut columns = rows;
         transpose_bits(&mut columns);
-        for row in 0..64 {
-            for column in 0..64 {
-                assert_eq!(rows[row] >> column & 1, columns[column] >> row & 1);
+        for (row, bits) in rows.iter().enumerate() {
+            for (column, flipped) in columns.iter().enumerate() {
+                assert_eq!(bits >> column & 1, flipped >> row & 1);
             }
         }
     }

@@ -27,7 +27,8 @@ impl Blobs {
     pub(super) fn begin(&mut self, rows: usize) {
         self.bytes.clear();
         let likely = self.offsets.begin(rows);
-        self.bytes.reserve_exact(likely);
+        // As much as the last `append` will ask for, so that it doesn't grow what is enough.
+        self.bytes.reserve_exact(likely + BLOCK);
     }
 
     /// Appends the bytes of each text.

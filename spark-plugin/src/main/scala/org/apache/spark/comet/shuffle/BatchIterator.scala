@@ -70,7 +70,7 @@ private class BatchIterator(
   /** Reads blocks until a batch is full; false at the end of all blocks. */
   private def fill(): Boolean = {
     startWithCarried()
-    while (pendingRows < rowsPerBatch && carriedFrom < 0) {
+    while (!isFull && carriedFrom < 0) {
       if (current == null) {
         if (!fetched.hasNext) {
           return false
@@ -112,14 +112,20 @@ private class BatchIterator(
       current.corrupt(s"$read bytes where the header says $stored", null)
     }
     current.countBlock(BlockHeader.isLast(buffer.start + at))
-    val rows = BlockHeader.rows(buffer.start + at)
-    if (sources.nonEmpty && pendingRows + rows > rowsPerBatch) {
+    if (sources.nonEmpty && !fits(buffer.start + at)) {
       carriedFrom = at
     } else {
       count(buffer.start + at)
     }
     true
   }
+
+  private def isFull: Boolean =
+    pendingRows >= rowsPerBatch || pendingRawBytes >= BatchIterator.MaxJoinedBytes
+
+  private def fits(header: Long): Boolean =
+    pendingRows + BlockHeader.rows(header) <= rowsPerBatch &&
+      pendingRawBytes + BlockHeader.rawLength(header) <= BatchIterator.MaxJoinedBytes
 
   private def count(header: Long): Unit = {
     sources += current
@@ -159,4 +165,10 @@ private class BatchIterator(
       reservation.release()
     }
   }
+}
+
+private object BatchIterator {
+
+  /** Blocks are joined up to this size: far below the 2 GiB that Arrow's 32-bit offsets can address. */
+  val MaxJoinedBytes: Long = 64L << 20
 }
