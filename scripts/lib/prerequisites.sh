@@ -169,6 +169,17 @@ require_rust() {
     note "Rust $(rust_version): $(command -v rustc)"
 }
 
+# Formatter and linter of Rust, which a minimal installation lacks.
+require_rust_components() {
+    local remedy="rustup component add rustfmt clippy"
+    if cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1; then
+        return 0
+    fi
+    have_command rustup && may_install || die "rustfmt or clippy is missing; type: $remedy"
+    # shellcheck disable=SC2086 # words of a command
+    run_step "Installing rustfmt and clippy: $remedy" "$INSTALL_LOG" $remedy
+}
+
 rust_version() {
     rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p'
 }

@@ -2,7 +2,11 @@ package org.apache.spark.comet
 
 import org.apache.spark.SparkConf
 import org.apache.spark.internal.Logging
-import org.apache.spark.internal.config.{MEMORY_OFFHEAP_ENABLED, MEMORY_OFFHEAP_SIZE, SHUFFLE_MANAGER}
+import org.apache.spark.internal.config.{
+  MEMORY_OFFHEAP_ENABLED,
+  MEMORY_OFFHEAP_SIZE,
+  SHUFFLE_MANAGER
+}
 
 /** Whether an application can use the shuffle; if not, it stays on Spark's and is told why, once. */
 object CometActivation extends Logging {
@@ -15,10 +19,9 @@ object CometActivation extends Logging {
   private var lastChecked: SparkConf = _
   private var lastObstacle: Option[String] = None
 
-  /**
-   * What stands in the way of the shuffle in the application of `conf`, with its remedy. The first call for an
-   * application logs it as a warning.
-   */
+  /** What stands in the way of the shuffle in the application of `conf`, with its remedy. The first call for an
+    * application logs it as a warning.
+    */
   def obstacle(conf: SparkConf): Option[String] = synchronized {
     if (lastChecked ne conf) {
       lastObstacle = findObstacle(conf)

@@ -6,10 +6,9 @@ import org.apache.spark.SparkConf
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.internal.SQLConf
 
-/**
- * Every option of the product: key, type, default, check and documentation. `docs/configuration.md` is generated
- * from here.
- */
+/** Every option of the product: key, type, default, check and documentation. `docs/configuration.md` is generated
+  * from here.
+  */
 object CometConf {
 
   val SHUFFLE_ENABLED: ConfigEntry[Boolean] = SQLConf
@@ -58,8 +57,10 @@ object CometConf {
 
   val MAX_WRITERS_PER_EXECUTOR: ConfigEntry[Int] = SQLConf
     .buildConf("spark.comet.shuffle.jvm.maxWritersPerExecutor")
-    .doc("An exchange goes through the bypass writer, which holds a page for each partition, only " +
-      "if its partitions times spark.executor.cores (1 when unset) are at most this many.")
+    .doc(
+      "An exchange goes through the bypass writer, which holds a page for each partition, only " +
+        "if its partitions times spark.executor.cores (1 when unset) are at most this many."
+    )
     .version("0.1.0")
     .intConf
     .checkValue(_ > 0, "must be greater than 0")
@@ -110,7 +111,8 @@ object CometConf {
     JVM_BATCH_SIZE,
     BATCH_SIZE,
     SIZE_IN_BYTES_MULTIPLIER,
-    EXPLAIN_FALLBACK_ENABLED)
+    EXPLAIN_FALLBACK_ENABLED
+  )
 
   /** What is wrong with the first option in `conf` whose value cannot be taken: key, value and what is allowed. */
   def invalidValue(conf: SparkConf): Option[String] = entries.iterator.flatMap { entry =>
@@ -119,7 +121,7 @@ object CometConf {
       None
     } catch {
       case e: IllegalArgumentException =>
-        Some(s"${entry.key} is set to '${conf.get(entry.key)}': ${e.getMessage}")
+        Some(s"${e.getMessage} Correct ${entry.key} or leave it unset.")
     }
   }.nextOption()
 

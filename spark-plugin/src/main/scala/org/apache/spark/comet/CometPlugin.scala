@@ -39,14 +39,13 @@ class CometDriverPlugin extends DriverPlugin with Logging {
 /** Loads the native library when an executor starts, so that a failure is in its log before the first task needs it. */
 class CometExecutorPlugin extends ExecutorPlugin with Logging {
 
-  override def init(ctx: PluginContext, extraConf: JMap[String, String]): Unit = {
+  override def init(ctx: PluginContext, extraConf: JMap[String, String]): Unit =
     if (ctx.conf().get(SHUFFLE_MANAGER.key, "") == CometActivation.ManagerClass) {
-      try {
+      try
         NativeLibrary.load()
-      } catch {
+      catch {
         case e: CometNativeException =>
           logError("Tasks of Comet Shuffle will fail on this executor: " + e.getMessage, e)
       }
     }
-  }
 }

@@ -5,10 +5,9 @@ import java.nio.charset.StandardCharsets
 
 import org.apache.spark.sql.types._
 
-/**
- * The row type in the form that the native side reads. Little-endian: `u32 field count`, then for each field
- * `u16 length of the name, name, type`; a type is a tag and its parameters (see `native/row/src/schema.rs`).
- */
+/** The row type in the form that the native side reads. Little-endian: `u32 field count`, then for each field
+  * `u16 length of the name, name, type`; a type is a tag and its parameters (see `native/row/src/schema.rs`).
+  */
 object SchemaDescriptor {
 
   /** Bytes of `schema`; every type in it must be supported. */
@@ -71,7 +70,8 @@ object SchemaDescriptor {
     case udt: UserDefinedType[_] => writeType(out, udt.sqlType)
     case _ =>
       out.writeByte(tag(dataType).getOrElse(
-        throw new IllegalArgumentException(s"Unsupported type $dataType")))
+        throw new IllegalArgumentException(s"Unsupported type $dataType")
+      ))
       dataType match {
         case decimal: DecimalType =>
           out.writeByte(decimal.precision)

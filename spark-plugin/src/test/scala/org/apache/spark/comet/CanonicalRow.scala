@@ -10,10 +10,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.types._
 
-/**
- * A row as bytes in which every bit of every value counts and nothing else does: not the padding,
- * offsets or null slots of an UnsafeRow, nor the class of the row.
- */
+/** A row as bytes in which every bit of every value counts and nothing else does: not the padding,
+  * offsets or null slots of an UnsafeRow, nor the class of the row.
+  */
 object CanonicalRow {
 
   /** Longer rows are kept as their beginning and a digest. */

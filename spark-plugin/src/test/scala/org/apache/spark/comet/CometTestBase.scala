@@ -58,12 +58,11 @@ trait CometTestBase extends AnyFunSuite with AdaptiveSparkPlanHelper with Eventu
     val before = confs.map { case (key, _) => key -> session.conf.getOption(key) }
     confs.foreach { case (key, value) => session.conf.set(key, value) }
     try body
-    finally {
+    finally
       before.foreach {
         case (key, Some(value)) => session.conf.set(key, value)
         case (key, None) => session.conf.unset(key)
       }
-    }
   }
 
   def exchanges(plan: SparkPlan): Seq[ShuffleExchangeLike] =
@@ -201,7 +200,13 @@ object CometTestBase {
 
 /** Keeps log events by the logger's name. */
 class LogCapture(prefix: String)
-    extends AbstractAppender(s"capture-${UUID.randomUUID()}", null, null, true, Property.EMPTY_ARRAY) {
+    extends AbstractAppender(
+      s"capture-${UUID.randomUUID()}",
+      null,
+      null,
+      true,
+      Property.EMPTY_ARRAY
+    ) {
   private val events = mutable.ArrayBuffer.empty[LogEvent]
 
   override def append(event: LogEvent): Unit = synchronized {

@@ -22,7 +22,7 @@ class ConfigurationDocSuite extends AnyFunSuite {
   test("a bad value is named with key, value and what is allowed") {
     val bad = new SparkConf(false).set("spark.comet.shuffle.compression.codec", "rar")
     val message = CometConf.invalidValue(bad).get
-    Seq("spark.comet.shuffle.compression.codec", "'rar'", "lz4, none, snappy, zstd")
+    Seq("spark.comet.shuffle.compression.codec", "'rar'", "lz4, zstd, snappy, none")
       .foreach(part => assert(message.contains(part)))
     assert(CometConf.invalidValue(new SparkConf(false)).isEmpty)
   }

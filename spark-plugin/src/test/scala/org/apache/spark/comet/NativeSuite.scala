@@ -44,7 +44,13 @@ class NativeSuite extends AnyFunSuite {
     assert(failure.getMessage.contains("panicked on purpose"))
     val encoder = Native.newRowEncoder(descriptor, 0, 1)
     val end = Native.encodeRows(
-      encoder, Array.emptyLongArray, Array.emptyLongArray, 0, true, new Array[Long](6))
+      encoder,
+      Array.emptyLongArray,
+      Array.emptyLongArray,
+      0,
+      true,
+      new Array[Long](6)
+    )
     assert(end.remaining() === 40)
     Native.closeRowEncoder(encoder)
   }
@@ -59,7 +65,13 @@ class NativeSuite extends AnyFunSuite {
     NativeLibrary.load()
     val encoder = Native.newRowEncoder(descriptor, 0, 1)
     val end = Native.encodeRows(
-      encoder, Array.emptyLongArray, Array.emptyLongArray, 0, true, new Array[Long](6))
+      encoder,
+      Array.emptyLongArray,
+      Array.emptyLongArray,
+      0,
+      true,
+      new Array[Long](6)
+    )
     val run = new Array[Byte](80)
     end.duplicate().get(run, 0, 40)
     end.duplicate().get(run, 40, 40)

@@ -89,7 +89,8 @@ class RandomData(seed: Long) {
       case 1 => limit.subtract(BigInteger.ONE).negate()
       case 2 => BigInteger.ZERO
       case _ => new BigInteger(t.precision * 3, random.self).multiply(
-          BigInteger.valueOf(oneOf(Seq(1L, -1L))))
+          BigInteger.valueOf(oneOf(Seq(1L, -1L)))
+        )
     }
     Decimal(new BigDecimal(unscaled.remainder(limit), t.scale), t.precision, t.scale)
   }

@@ -1,6 +1,11 @@
 package org.apache.spark.comet.memory
 
-import org.apache.spark.memory.{MemoryConsumer, MemoryMode, SparkOutOfMemoryError, TaskMemoryManager}
+import org.apache.spark.memory.{
+  MemoryConsumer,
+  MemoryMode,
+  SparkOutOfMemoryError,
+  TaskMemoryManager
+}
 import org.apache.spark.unsafe.memory.MemoryBlock
 
 /** What can give memory of a task back by writing it to disk. */
@@ -10,14 +15,13 @@ trait Spillable {
   def spill(bytes: Long): Long
 }
 
-/**
- * Off-heap pages for one task's shuffle writer, each charged to Spark's memory manager. A request is rounded up to
- * `pageSize`.
- *
- * Spark may ask for memory on behalf of another consumer of the task, from any thread. The spill is done only when the
- * call comes from the task's own thread while the writer waits for its next row: a writer that is moving a row must not
- * lose its page, and waiting for it with Spark's lock held could deadlock.
- */
+/** Off-heap pages for one task's shuffle writer, each charged to Spark's memory manager. A request is rounded up to
+  * `pageSize`.
+  *
+  * Spark may ask for memory on behalf of another consumer of the task, from any thread. The spill is done only when the
+  * call comes from the task's own thread while the writer waits for its next row: a writer that is moving a row must not
+  * lose its page, and waiting for it with Spark's lock held could deadlock.
+  */
 class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Long)
     extends MemoryConsumer(memoryManager, pageSize, MemoryMode.OFF_HEAP) {
 
@@ -33,7 +37,7 @@ class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Lo
   def peakMemory: Long = peak
 
   /** A page of at least `request` bytes, or null if Spark denies it. */
-  def tryAllocate(request: Long): MemoryBlock = {
+  def tryAllocate(request: Long): MemoryBlock =
     try {
       val page = allocatePage(request)
       peak = math.max(peak, getUsed)
@@ -41,7 +45,6 @@ class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Lo
     } catch {
       case _: SparkOutOfMemoryError => null
     }
-  }
 
   /** Spark's own out-of-memory error, for a request that is denied with nothing left to spill. */
   def allocateOrThrow(request: Long): MemoryBlock = allocatePage(request)

@@ -8,15 +8,14 @@ import org.apache.spark.comet.memory.NativeMemoryReservation
 import org.apache.spark.comet.vector.CometColumns
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/**
- * Decodes fetched blocks into batches of about `rowsPerBatch` rows: smaller blocks are read until that many rows are
- * there, then decoded and joined in one native call. A batch lives until the next one or the end of the task.
- */
+/** Decodes fetched blocks into batches of about `rowsPerBatch` rows: smaller blocks are read until that many rows are
+  * there, then decoded and joined in one native call. A batch lives until the next one or the end of the task.
+  */
 private class BatchIterator(
     fetched: Iterator[FetchedBlock],
     serializer: CometShuffleSerializer,
-    context: TaskContext)
-    extends Iterator[ColumnarBatch] {
+    context: TaskContext
+) extends Iterator[ColumnarBatch] {
 
   NativeLibrary.load()
 
@@ -86,7 +85,7 @@ private class BatchIterator(
     true
   }
 
-  private def startWithCarried(): Unit = {
+  private def startWithCarried(): Unit =
     if (carriedFrom >= 0) {
       buffer.keepFrom(carriedFrom)
       carriedFrom = -1
@@ -94,7 +93,6 @@ private class BatchIterator(
     } else {
       buffer.clear()
     }
-  }
 
   /** Reads the next block of `current`; false if it has no more. */
   private def readBlock(): Boolean = {
@@ -140,9 +138,9 @@ private class BatchIterator(
     reservation.resize(buffer.capacity + decodedBytes)
     val length = if (carriedFrom >= 0) carriedFrom else buffer.length
     val rows =
-      try {
+      try
         Native.decodeBlocks(decoder, buffer.start, length, columns.buffers, stats)
-      } catch {
+      catch {
         case e: CometCorruptBlockException =>
           sources(e.blockIndex()).corrupt(e.getMessage, e)
       }

@@ -2,10 +2,9 @@ package org.apache.spark.comet.shuffle
 
 import org.apache.spark.unsafe.Platform
 
-/**
- * What the reader must know of a block before the native side decodes it: how long it is. The whole header is checked
- * there, with its checksum (`docs/block-format.md`).
- */
+/** What the reader must know of a block before the native side decodes it: how long it is. The whole header is checked
+  * there, with its checksum (`docs/block-format.md`).
+  */
 private object BlockHeader {
 
   /** Bytes of a header. */

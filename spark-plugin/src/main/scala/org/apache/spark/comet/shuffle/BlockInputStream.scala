@@ -2,10 +2,9 @@ package org.apache.spark.comet.shuffle
 
 import java.io.{FilterInputStream, IOException, InputStream}
 
-/**
- * The bytes of one fetched shuffle block, under Spark's own stream. When the reader finds them corrupt, the stream
- * fails with an IOException, which Spark's stream turns into a fetch failure with the right addresses and diagnosis.
- */
+/** The bytes of one fetched shuffle block, under Spark's own stream. When the reader finds them corrupt, the stream
+  * fails with an IOException, which Spark's stream turns into a fetch failure with the right addresses and diagnosis.
+  */
 private class BlockInputStream(in: InputStream) extends FilterInputStream(in) {
 
   private var failure: IOException = _

@@ -12,9 +12,8 @@ private object ByteBuffers {
   /** Writes what remains of `bytes`; returns how much that was. */
   def writeFully(bytes: ByteBuffer, channel: WritableByteChannel): Int = {
     val count = bytes.remaining()
-    while (bytes.hasRemaining) {
+    while (bytes.hasRemaining)
       channel.write(bytes)
-    }
     count
   }
 

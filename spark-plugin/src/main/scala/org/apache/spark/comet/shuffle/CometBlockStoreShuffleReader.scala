@@ -4,22 +4,21 @@ import java.io.InputStream
 
 import org.apache.spark.{InterruptibleIterator, SparkEnv, TaskContext}
 import org.apache.spark.internal.config
-import org.apache.spark.shuffle.{BaseShuffleHandle, ShuffleReader, ShuffleReadMetricsReporter}
+import org.apache.spark.shuffle.{BaseShuffleHandle, ShuffleReadMetricsReporter, ShuffleReader}
 import org.apache.spark.storage.{BlockId, BlockManagerId, ShuffleBlockFetcherIterator}
 import org.apache.spark.util.CompletionIterator
 
-/**
- * Fetches blocks by Spark's own fetcher and hands them on as batches: each value is a `ColumnarBatch`, the key is of no
- * meaning. A block that is corrupt or incomplete is a fetch failure, so that the map stage runs again.
- */
+/** Fetches blocks by Spark's own fetcher and hands them on as batches: each value is a `ColumnarBatch`, the key is of no
+  * meaning. A block that is corrupt or incomplete is a fetch failure, so that the map stage runs again.
+  */
 class CometBlockStoreShuffleReader[K, C](
     handle: BaseShuffleHandle[K, C, C],
     blocksByAddress: Iterator[(BlockManagerId, collection.Seq[(BlockId, Long, Int)])],
     startPartition: Int,
     context: TaskContext,
     readMetrics: ShuffleReadMetricsReporter,
-    batchFetch: Boolean)
-    extends ShuffleReader[K, C] {
+    batchFetch: Boolean
+) extends ShuffleReader[K, C] {
 
   private val serializer = handle.dependency.serializer.asInstanceOf[CometShuffleSerializer]
 
@@ -29,7 +28,9 @@ class CometBlockStoreShuffleReader[K, C](
       (0, batch).asInstanceOf[Product2[K, C]]
     }
     val counted = CompletionIterator[Product2[K, C], Iterator[Product2[K, C]]](
-      batches, context.taskMetrics().mergeShuffleReadMetrics())
+      batches,
+      context.taskMetrics().mergeShuffleReadMetrics()
+    )
     new InterruptibleIterator(context, counted)
   }
 
@@ -59,7 +60,8 @@ class CometBlockStoreShuffleReader[K, C](
       env.conf.get(config.SHUFFLE_CHECKSUM_ENABLED),
       env.conf.get(config.SHUFFLE_CHECKSUM_ALGORITHM),
       readMetrics,
-      fetchInBatches(env)).toCompletionIterator.map { case (blockId, stream) =>
+      fetchInBatches(env)
+    ).toCompletionIterator.map { case (blockId, stream) =>
       new FetchedBlock(blockId, stream, wrapped, expected.of(blockId))
     }
   }

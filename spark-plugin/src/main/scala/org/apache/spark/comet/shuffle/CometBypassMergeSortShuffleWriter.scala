@@ -13,18 +13,17 @@ import org.apache.spark.shuffle.api.{ShuffleExecutorComponents, ShuffleMapOutput
 import org.apache.spark.shuffle.checksum.ShuffleChecksumSupport
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
-/**
- * Writes rows as columnar blocks with one [[CometDiskBlockWriter]] for each partition that has rows. The partitions of
- * a task share memory: when a page is denied, the largest holder spills. At the end the blocks go to the final file in
- * the order of partitions, through Spark's own index, checksum and commit.
- */
+/** Writes rows as columnar blocks with one [[CometDiskBlockWriter]] for each partition that has rows. The partitions of
+  * a task share memory: when a page is denied, the largest holder spills. At the end the blocks go to the final file in
+  * the order of partitions, through Spark's own index, checksum and commit.
+  */
 class CometBypassMergeSortShuffleWriter[K, V](
     handle: BaseShuffleHandle[K, V, V],
     mapId: Long,
     context: TaskContext,
     writeMetrics: ShuffleWriteMetricsReporter,
-    executorComponents: ShuffleExecutorComponents)
-    extends ShuffleWriter[K, V] with DiskBlockWriterTask with Spillable with ShuffleChecksumSupport
+    executorComponents: ShuffleExecutorComponents
+) extends ShuffleWriter[K, V] with DiskBlockWriterTask with Spillable with ShuffleChecksumSupport
     with Logging {
 
   private val dependency: ShuffleDependency[K, V, V] = handle.dependency
@@ -54,7 +53,10 @@ class CometBypassMergeSortShuffleWriter[K, V](
 
   override def write(records: Iterator[Product2[K, V]]): Unit = {
     val output = executorComponents.createMapOutputWriter(
-      dependency.shuffleId, mapId, numPartitions)
+      dependency.shuffleId,
+      mapId,
+      numPartitions
+    )
     try {
       insertAll(records)
       allocator.exclusively {
@@ -68,9 +70,8 @@ class CometBypassMergeSortShuffleWriter[K, V](
         try output.abort(e)
         catch { case NonFatal(suppressed) => e.addSuppressed(suppressed) }
         throw e
-    } finally {
+    } finally
       close()
-    }
   }
 
   private def insertAll(records: Iterator[Product2[K, V]]): Unit = {
@@ -100,7 +101,8 @@ class CometBypassMergeSortShuffleWriter[K, V](
         this,
         CometDiskBlockWriter.InitialPageSize,
         maxPageSize,
-        serializer.settings.rowsPerBlock)
+        serializer.settings.rowsPerBlock
+      )
     }
     writers(partition)
   }
@@ -143,8 +145,10 @@ class CometBypassMergeSortShuffleWriter[K, V](
     var partition = 0
     while (partition < numPartitions) {
       val candidate = writers(partition)
-      if (candidate != null && candidate.numRows > 0 &&
-        (largest < 0 || candidate.memoryUsed > writers(largest).memoryUsed)) {
+      if (
+        candidate != null && candidate.numRows > 0 &&
+        (largest < 0 || candidate.memoryUsed > writers(largest).memoryUsed)
+      ) {
         largest = partition
       }
       partition += 1
@@ -179,13 +183,15 @@ class CometBypassMergeSortShuffleWriter[K, V](
       else encoder.encodeEnd()
     timedWrite {
       val target = PartitionOutput.open(
-        output.getPartitionWriter(partition), env.serializerManager, checksum)
+        output.getPartitionWriter(partition),
+        env.serializerManager,
+        checksum
+      )
       try {
         blocks.read(partition, target)
         target.write(tail)
-      } finally {
+      } finally
         target.close()
-      }
     }
   }
 
@@ -200,7 +206,11 @@ class CometBypassMergeSortShuffleWriter[K, V](
       timedWrite(output.commitAllPartitions(getChecksumValues(checksums))).getPartitionLengths
     writeMetrics.incBytesWritten(partitionLengths.sum)
     mapStatus = Some(ShuffleShims.mapStatus(
-      blockManager.shuffleServerId, partitionLengths, mapId, rowChecksums))
+      blockManager.shuffleServerId,
+      partitionLengths,
+      mapId,
+      rowChecksums
+    ))
   }
 
   override def getPartitionLengths(): Array[Long] = partitionLengths
@@ -217,9 +227,8 @@ class CometBypassMergeSortShuffleWriter[K, V](
     try {
       writers.iterator.filter(_ != null).foreach(_.freePages())
       blocks.freePages()
-    } finally {
+    } finally
       try encoder.close()
       finally spillFile.close()
-    }
   }
 }

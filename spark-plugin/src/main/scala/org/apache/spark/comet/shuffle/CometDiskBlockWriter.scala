@@ -14,11 +14,10 @@ trait DiskBlockWriterTask {
   def addBlocks(partition: Int, blocks: ByteBuffer): Unit
 }
 
-/**
- * The rows of one partition in one map task. A batch starts on a page of `initialPageSize` bytes, and each further page
- * doubles up to `maxPageSize`: many partitions with few rows stay small, large ones need few pages. Writing a batch out
- * frees its pages, so that the next one starts small again.
- */
+/** The rows of one partition in one map task. A batch starts on a page of `initialPageSize` bytes, and each further page
+  * doubles up to `maxPageSize`: many partitions with few rows stay small, large ones need few pages. Writing a batch out
+  * frees its pages, so that the next one starts small again.
+  */
 class CometDiskBlockWriter(
     partition: Int,
     allocator: CometShuffleMemoryAllocator,
@@ -26,8 +25,8 @@ class CometDiskBlockWriter(
     task: DiskBlockWriterTask,
     initialPageSize: Long,
     maxPageSize: Long,
-    rowsPerBlock: Int)
-    extends SpillWriter(allocator) {
+    rowsPerBlock: Int
+) extends SpillWriter(allocator) {
 
   override protected def nextPageRequest(required: Long): Long = {
     // 63 doublings overflow; the limit is reached long before.

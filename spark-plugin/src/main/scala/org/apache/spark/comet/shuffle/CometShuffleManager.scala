@@ -9,22 +9,22 @@ import org.apache.spark.util.collection.OpenHashSet
 /** The handle of a shuffle whose rows are written by the bypass writer and read as batches. */
 class CometBypassMergeSortShuffleHandle[K, V](
     shuffleId: Int,
-    dependency: ShuffleDependency[K, V, V])
-    extends BaseShuffleHandle[K, V, V](shuffleId, dependency)
+    dependency: ShuffleDependency[K, V, V]
+) extends BaseShuffleHandle[K, V, V](shuffleId, dependency)
 
-/**
- * Spark's sort shuffle manager, with writers and readers of its own for the exchanges that
- * [[org.apache.spark.comet.sql.CometShuffleExchangeExec]] prepared. Every other shuffle takes Spark's code.
- *
- * Spark makes the manager before memory and block manager exist, so the constructor looks at nothing.
- */
+/** Spark's sort shuffle manager, with writers and readers of its own for the exchanges that
+  * [[org.apache.spark.comet.sql.CometShuffleExchangeExec]] prepared. Every other shuffle takes Spark's code.
+  *
+  * Spark makes the manager before memory and block manager exist, so the constructor looks at nothing.
+  */
 class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
 
   private lazy val executorComponents: ShuffleExecutorComponents = {
     val components = ShuffleDataIOUtils.loadShuffleDataIO(conf).executor()
     val extraConfigs = new java.util.HashMap[String, String]()
-    conf.getAllWithPrefix(ShuffleDataIOUtils.SHUFFLE_SPARK_CONF_PREFIX).foreach { case (key, value) =>
-      extraConfigs.put(key, value)
+    conf.getAllWithPrefix(ShuffleDataIOUtils.SHUFFLE_SPARK_CONF_PREFIX).foreach {
+      case (key, value) =>
+        extraConfigs.put(key, value)
     }
     components.initializeExecutor(conf.getAppId, SparkEnv.get.executorId, extraConfigs)
     components
@@ -32,10 +32,13 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
 
   override def registerShuffle[K, V, C](
       shuffleId: Int,
-      dependency: ShuffleDependency[K, V, C]): ShuffleHandle = dependency.serializer match {
+      dependency: ShuffleDependency[K, V, C]
+  ): ShuffleHandle = dependency.serializer match {
     case _: CometShuffleSerializer =>
       new CometBypassMergeSortShuffleHandle(
-        shuffleId, dependency.asInstanceOf[ShuffleDependency[K, V, V]])
+        shuffleId,
+        dependency.asInstanceOf[ShuffleDependency[K, V, V]]
+      )
     case _ => super.registerShuffle(shuffleId, dependency)
   }
 
@@ -43,7 +46,8 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
       handle: ShuffleHandle,
       mapId: Long,
       context: TaskContext,
-      metrics: ShuffleWriteMetricsReporter): ShuffleWriter[K, V] = handle match {
+      metrics: ShuffleWriteMetricsReporter
+  ): ShuffleWriter[K, V] = handle match {
     case ours: CometBypassMergeSortShuffleHandle[K @unchecked, V @unchecked] =>
       rememberMapOutput(handle.shuffleId, mapId)
       new CometBypassMergeSortShuffleWriter(ours, mapId, context, metrics, executorComponents)
@@ -64,17 +68,31 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
       startPartition: Int,
       endPartition: Int,
       context: TaskContext,
-      metrics: ShuffleReadMetricsReporter): ShuffleReader[K, C] = handle match {
+      metrics: ShuffleReadMetricsReporter
+  ): ShuffleReader[K, C] = handle match {
     case ours: CometBypassMergeSortShuffleHandle[K @unchecked, C @unchecked] =>
       val tracker = SparkEnv.get.mapOutputTracker
       val (blocks, batchFetchPossible) =
         if (ours.dependency.isShuffleMergeFinalizedMarked) {
           val merged = tracker.getPushBasedShuffleMapSizesByExecutorId(
-            handle.shuffleId, startMapIndex, endMapIndex, startPartition, endPartition)
+            handle.shuffleId,
+            startMapIndex,
+            endMapIndex,
+            startPartition,
+            endPartition
+          )
           (merged.iter, merged.enableBatchFetch)
         } else {
-          (tracker.getMapSizesByExecutorId(
-            handle.shuffleId, startMapIndex, endMapIndex, startPartition, endPartition), true)
+          (
+            tracker.getMapSizesByExecutorId(
+              handle.shuffleId,
+              startMapIndex,
+              endMapIndex,
+              startPartition,
+              endPartition
+            ),
+            true
+          )
         }
       new CometBlockStoreShuffleReader(
         ours,
@@ -83,9 +101,17 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
         context,
         metrics,
         batchFetch = batchFetchPossible &&
-          SortShuffleManager.canUseBatchFetch(startPartition, endPartition, context))
+          SortShuffleManager.canUseBatchFetch(startPartition, endPartition, context)
+      )
     case _ =>
       super.getReader(
-        handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics)
+        handle,
+        startMapIndex,
+        endMapIndex,
+        startPartition,
+        endPartition,
+        context,
+        metrics
+      )
   }
 }

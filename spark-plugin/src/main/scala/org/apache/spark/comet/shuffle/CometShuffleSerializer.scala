@@ -27,23 +27,24 @@ case class CometShuffleMetrics(
     decodeTime: SQLMetric,
     spillCount: SQLMetric,
     spillSize: SQLMetric,
-    blocksWritten: SQLMetric)
+    blocksWritten: SQLMetric
+)
 
-/**
- * Marks a shuffle dependency as one of ours and takes along what both sides need. The manager knows it by this
- * class, so that Spark's own code can prepare the dependency; rows never pass through a serializer instance.
- */
+/** Marks a shuffle dependency as one of ours and takes along what both sides need. The manager knows it by this
+  * class, so that Spark's own code can prepare the dependency; rows never pass through a serializer instance.
+  */
 class CometShuffleSerializer(
     val schema: StructType,
     val settings: BlockSettings,
-    val metrics: CometShuffleMetrics)
-    extends Serializer with Serializable {
+    val metrics: CometShuffleMetrics
+) extends Serializer with Serializable {
 
   /** `schema` as the native side reads it. */
   val descriptor: Array[Byte] = SchemaDescriptor.encode(schema)
 
   override def newInstance(): SerializerInstance = throw new UnsupportedOperationException(
-    "Blocks of Comet Shuffle are written and read by CometShuffleManager only")
+    "Blocks of Comet Shuffle are written and read by CometShuffleManager only"
+  )
 
   // Partitions are runs of self-delimited blocks, so adjacent ones can be fetched as one.
   override private[spark] def supportsRelocationOfSerializedObjects: Boolean = true

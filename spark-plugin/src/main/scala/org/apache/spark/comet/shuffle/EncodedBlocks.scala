@@ -8,15 +8,15 @@ import org.apache.spark.comet.Native
 import org.apache.spark.comet.memory.CometShuffleMemoryAllocator
 import org.apache.spark.unsafe.memory.MemoryBlock
 
-/**
- * Encoded blocks of one map task that wait for the final file: in memory while Spark grants it, else as extents of the
- * task's spill file. The extents of a partition keep their order.
- */
+/** Encoded blocks of one map task that wait for the final file: in memory while Spark grants it, else as extents of the
+  * task's spill file. The extents of a partition keep their order.
+  */
 class EncodedBlocks(
     numPartitions: Int,
     allocator: CometShuffleMemoryAllocator,
     spillFile: SpillFile,
-    maxPageSize: Long) {
+    maxPageSize: Long
+) {
 
   /** Bytes of blocks: in `page` from `offset` on, or in the spill file if there is no page. */
   private class Extent(var page: MemoryBlock, var offset: Long, var length: Long)

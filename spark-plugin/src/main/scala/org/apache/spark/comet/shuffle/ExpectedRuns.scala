@@ -6,10 +6,9 @@ import scala.collection.mutable
 
 import org.apache.spark.storage.{BlockId, BlockManagerId, ShuffleBlockBatchId, ShuffleBlockId}
 
-/**
- * How many partitions with rows a fetched block must hold. Adjacent partitions of one map output may be fetched as one
- * block; the tracker's list, noted here on its way to the fetcher, tells which of them have rows.
- */
+/** How many partitions with rows a fetched block must hold. Adjacent partitions of one map output may be fetched as one
+  * block; the tracker's list, noted here on its way to the fetcher, tells which of them have rows.
+  */
 private class ExpectedRuns(startPartition: Int) {
 
   private val partitions = mutable.LongMap.empty[BitSet]

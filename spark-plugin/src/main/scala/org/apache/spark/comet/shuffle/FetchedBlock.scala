@@ -4,17 +4,17 @@ import java.io.InputStream
 
 import org.apache.spark.storage.BlockId
 
-/**
- * What Spark fetched as one block: the runs of one or more partitions, each a sequence of our blocks.
- *
- * @param outer Spark's stream over `inner`, which reports a failure of `inner` as a fetch failure
- * @param expectedRuns number of partitions in it that have rows, or 0 if unknown
- */
+/** What Spark fetched as one block: the runs of one or more partitions, each a sequence of our blocks.
+  *
+  * @param outer Spark's stream over `inner`, which reports a failure of `inner` as a fetch failure
+  * @param expectedRuns number of partitions in it that have rows, or 0 if unknown
+  */
 private class FetchedBlock(
     blockId: BlockId,
     outer: InputStream,
     inner: BlockInputStream,
-    expectedRuns: Int) {
+    expectedRuns: Int
+) {
 
   private var runs = 0
   private var endsWithRun = false

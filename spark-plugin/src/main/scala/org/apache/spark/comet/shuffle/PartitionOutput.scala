@@ -7,10 +7,9 @@ import java.util.zip.{CheckedOutputStream, Checksum}
 import org.apache.spark.serializer.SerializerManager
 import org.apache.spark.shuffle.api.{ShufflePartitionWriter, WritableByteChannelWrapper}
 
-/**
- * One partition of the final file. `checksum` (may be null) takes the bytes as they are stored, after encryption.
- * Close it whether or not writing succeeded.
- */
+/** One partition of the final file. `checksum` (may be null) takes the bytes as they are stored, after encryption.
+  * Close it whether or not writing succeeded.
+  */
 trait PartitionOutput extends ByteSink with AutoCloseable
 
 object PartitionOutput {
@@ -18,7 +17,8 @@ object PartitionOutput {
   def open(
       writer: ShufflePartitionWriter,
       serializerManager: SerializerManager,
-      checksum: Checksum): PartitionOutput =
+      checksum: Checksum
+  ): PartitionOutput =
     if (serializerManager.encryptionEnabled) {
       new StreamOutput(serializerManager.wrapForEncryption(checked(writer.openStream(), checksum)))
     } else {

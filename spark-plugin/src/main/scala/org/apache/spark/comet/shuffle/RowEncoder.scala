@@ -6,10 +6,9 @@ import org.apache.spark.comet.{Native, NativeLibrary}
 import org.apache.spark.comet.memory.NativeMemoryReservation
 import org.apache.spark.memory.TaskMemoryManager
 
-/**
- * Encodes row pages of one task as blocks, in native code. One encoder serves all partitions, so that its buffers and
- * codec context are made once.
- */
+/** Encodes row pages of one task as blocks, in native code. One encoder serves all partitions, so that its buffers and
+  * codec context are made once.
+  */
 class RowEncoder(serializer: CometShuffleSerializer, memoryManager: TaskMemoryManager)
     extends AutoCloseable {
 
@@ -21,14 +20,13 @@ class RowEncoder(serializer: CometShuffleSerializer, memoryManager: TaskMemoryMa
   private var handle =
     Native.newRowEncoder(serializer.descriptor, settings.codec, settings.zstdLevel)
 
-  /**
-   * Blocks with the rows of the first `count` pages, in memory that is valid until the next call.
-   *
-   * @param pages addresses of pages
-   * @param used bytes used in each
-   * @param last whether these are the last rows of their partition in this task; without rows this gives the block that
-   *             only marks the end
-   */
+  /** Blocks with the rows of the first `count` pages, in memory that is valid until the next call.
+    *
+    * @param pages addresses of pages
+    * @param used bytes used in each
+    * @param last whether these are the last rows of their partition in this task; without rows this gives the block that
+    *             only marks the end
+    */
   def encode(pages: Array[Long], used: Array[Long], count: Int, last: Boolean): ByteBuffer = {
     val blocks = Native.encodeRows(handle, pages, used, count, last, stats)
     val metrics = serializer.metrics

@@ -19,5 +19,6 @@ trait SparkShuffleShims {
       location: BlockManagerId,
       lengths: Array[Long],
       mapId: Long,
-      checksums: RowChecksums): MapStatus
+      checksums: RowChecksums
+  ): MapStatus
 }

@@ -13,10 +13,9 @@ trait ByteSink {
   def write(bytes: ByteBuffer): Unit
 }
 
-/**
- * The one file that a map task spills to, made when it is first needed: blocks of all partitions, one behind the other.
- * With I/O encryption each extent is a stream of its own.
- */
+/** The one file that a map task spills to, made when it is first needed: blocks of all partitions, one behind the other.
+  * With I/O encryption each extent is a stream of its own.
+  */
 class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: SerializerManager)
     extends AutoCloseable {
 
@@ -59,13 +58,12 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
   override def close(): Unit = if (file != null) {
     val deleting = file
     file = null
-    try {
+    try
       if (channel != null) channel.close()
-    } finally {
+    finally
       if (!deleting.delete() && deleting.exists()) {
         throw new IOException(s"The spill file $deleting cannot be deleted")
       }
-    }
   }
 
   private def open(): Unit = if (file == null) {
@@ -87,8 +85,11 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
     try body
     catch {
       case e: IOException =>
-        throw new IOException(s"Spilling to ${Option(file).getOrElse("a new file")} failed: " +
-          e.getMessage, e)
+        throw new IOException(
+          s"Spilling to ${Option(file).getOrElse("a new file")} failed: " +
+            e.getMessage,
+          e
+        )
     }
 }
 

@@ -4,9 +4,8 @@ import org.apache.spark.comet.memory.CometShuffleMemoryAllocator
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.memory.MemoryBlock
 
-/**
- * Rows in off-heap pages: runs of [int length][row bytes]. Subclasses say how large pages are and where the rows go.
- */
+/** Rows in off-heap pages: runs of [int length][row bytes]. Subclasses say how large pages are and where the rows go.
+  */
 abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
 
   private var pages = new Array[MemoryBlock](8)
@@ -68,7 +67,7 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
 
   private def addPage(required: Long): Unit = {
     var page = allocator.tryAllocate(nextPageRequest(required))
-    while (page == null) {
+    while (page == null)
       // Making room may write out this writer's own rows, after which it asks for less.
       page =
         if (makeRoom(nextPageRequest(required))) {
@@ -76,7 +75,6 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
         } else {
           allocator.allocateOrThrow(required)
         }
-    }
     closePage()
     if (pageCount == pages.length) {
       pages = java.util.Arrays.copyOf(pages, 2 * pageCount)

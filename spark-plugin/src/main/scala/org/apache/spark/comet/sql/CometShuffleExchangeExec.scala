@@ -10,21 +10,33 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{CoalescedPartitionSpec, ShufflePartitionSpec, SparkPlan, SQLExecution}
-import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike, ShuffleOrigin}
-import org.apache.spark.sql.execution.metric.{SQLMetrics, SQLShuffleReadMetricsReporter, SQLShuffleWriteMetricsReporter}
+import org.apache.spark.sql.execution.{
+  CoalescedPartitionSpec,
+  SQLExecution,
+  ShufflePartitionSpec,
+  SparkPlan
+}
+import org.apache.spark.sql.execution.exchange.{
+  ShuffleExchangeExec,
+  ShuffleExchangeLike,
+  ShuffleOrigin
+}
+import org.apache.spark.sql.execution.metric.{
+  SQLMetrics,
+  SQLShuffleReadMetricsReporter,
+  SQLShuffleWriteMetricsReporter
+}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/**
- * An exchange that takes rows, ships columnar blocks and hands on batches. Partition ids, sampling of ranges and the
- * order of round robin are those of Spark, by Spark's own code.
- */
+/** An exchange that takes rows, ships columnar blocks and hands on batches. Partition ids, sampling of ranges and the
+  * order of round robin are those of Spark, by Spark's own code.
+  */
 case class CometShuffleExchangeExec(
     override val outputPartitioning: Partitioning,
     child: SparkPlan,
     shuffleOrigin: ShuffleOrigin,
-    advisoryPartitionSize: Option[Long])
-    extends ShuffleExchangeLike {
+    advisoryPartitionSize: Option[Long]
+) extends ShuffleExchangeLike {
 
   override def nodeName: String = "CometShuffleExchange"
 
@@ -73,12 +85,18 @@ case class CometShuffleExchangeExec(
   @transient
   private lazy val shuffleDependency: ShuffleDependency[Int, InternalRow, InternalRow] = {
     val dependency = ShuffleExchangeExec.prepareShuffleDependency(
-      inputRDD, child.output, outputPartitioning, serializer, writeMetrics)
+      inputRDD,
+      child.output,
+      outputPartitioning,
+      serializer,
+      writeMetrics
+    )
     metrics("numPartitions").set(dependency.partitioner.numPartitions)
     SQLMetrics.postDriverMetricUpdates(
       sparkContext,
       sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
-      metrics("numPartitions") :: Nil)
+      metrics("numPartitions") :: Nil
+    )
     dependency
   }
 
@@ -92,7 +110,9 @@ case class CometShuffleExchangeExec(
       decodeTime = longMetric("decodeTime"),
       spillCount = longMetric("spillCount"),
       spillSize = longMetric("spillSize"),
-      blocksWritten = longMetric("blocksWritten")))
+      blocksWritten = longMetric("blocksWritten")
+    )
+  )
 
   private def blockSettings: BlockSettings = {
     val codec = conf.getConf(CometConf.COMPRESSION_CODEC)
@@ -100,7 +120,8 @@ case class CometShuffleExchangeExec(
       codec = if (sparkContext.conf.get(SHUFFLE_COMPRESS)) BlockSettings.codecId(codec) else 0,
       zstdLevel = conf.getConf(CometConf.ZSTD_LEVEL),
       rowsPerBlock = conf.getConf(CometConf.JVM_BATCH_SIZE),
-      rowsPerBatch = conf.getConf(CometConf.BATCH_SIZE))
+      rowsPerBatch = conf.getConf(CometConf.BATCH_SIZE)
+    )
   }
 
   override def getShuffleRDD(partitionSpecs: Array[ShufflePartitionSpec]): RDD[ColumnarBatch] =
@@ -108,10 +129,12 @@ case class CometShuffleExchangeExec(
       .asInstanceOf[RDD[ColumnarBatch]]
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = getShuffleRDD(
-    Array.tabulate[ShufflePartitionSpec](numPartitions)(i => CoalescedPartitionSpec(i, i + 1)))
+    Array.tabulate[ShufflePartitionSpec](numPartitions)(i => CoalescedPartitionSpec(i, i + 1))
+  )
 
   override protected def doExecute(): RDD[InternalRow] = throw new UnsupportedOperationException(
-    s"$nodeName hands on batches, not rows")
+    s"$nodeName hands on batches, not rows"
+  )
 
   override protected def withNewChildInternal(newChild: SparkPlan): CometShuffleExchangeExec =
     copy(child = newChild)

@@ -1,6 +1,12 @@
 package org.apache.spark.comet.sql
 
-import org.apache.spark.{MapOutputTrackerMaster, Partition, ShuffleDependency, SparkEnv, TaskContext}
+import org.apache.spark.{
+  MapOutputTrackerMaster,
+  Partition,
+  ShuffleDependency,
+  SparkEnv,
+  TaskContext
+}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsReporter}
@@ -9,15 +15,14 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLShuffleReadMetricsRe
 private case class CometShuffledBatchPartition(index: Int, spec: ShufflePartitionSpec)
     extends Partition
 
-/**
- * The batches of a shuffle, by the partition specs of adaptive execution. Its elements are `ColumnarBatch`es: as
- * everywhere in Spark, columnar data passes as rows as far as types go.
- */
+/** The batches of a shuffle, by the partition specs of adaptive execution. Its elements are `ColumnarBatch`es: as
+  * everywhere in Spark, columnar data passes as rows as far as types go.
+  */
 class CometShuffledBatchRDD(
     shuffle: ShuffleDependency[Int, InternalRow, InternalRow],
     metrics: Map[String, SQLMetric],
-    specs: Array[ShufflePartitionSpec])
-    extends ShuffledRowRDD(shuffle, metrics, specs) {
+    specs: Array[ShufflePartitionSpec]
+) extends ShuffledRowRDD(shuffle, metrics, specs) {
 
   override def getPartitions: Array[Partition] =
     Array.tabulate[Partition](specs.length)(i => CometShuffledBatchPartition(i, specs(i)))
@@ -46,10 +51,19 @@ class CometShuffledBatchRDD(
         ((startMap, endMap), (0, numReducers))
     }
     val reporter = new SQLShuffleReadMetricsReporter(
-      context.taskMetrics().createTempShuffleReadMetrics(), metrics)
+      context.taskMetrics().createTempShuffleReadMetrics(),
+      metrics
+    )
     SparkEnv.get.shuffleManager
       .getReader[Int, AnyRef](
-        dependency.shuffleHandle, maps._1, maps._2, reducers._1, reducers._2, context, reporter)
+        dependency.shuffleHandle,
+        maps._1,
+        maps._2,
+        reducers._1,
+        reducers._2,
+        context,
+        reporter
+      )
       .read().map(_._2).asInstanceOf[Iterator[InternalRow]]
   }
 

@@ -4,10 +4,9 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
-/**
- * Puts our exchange into plans. Adaptive execution needs it there before query stages are made, since a stage must keep
- * the exchange that it was made for; other plans get it by the columnar rule.
- */
+/** Puts our exchange into plans. Adaptive execution needs it there before query stages are made, since a stage must keep
+  * the exchange that it was made for; other plans get it by the columnar rule.
+  */
 class CometSparkSessionExtensions extends (SparkSessionExtensions => Unit) {
 
   override def apply(extensions: SparkSessionExtensions): Unit = {

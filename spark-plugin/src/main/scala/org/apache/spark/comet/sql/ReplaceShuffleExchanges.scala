@@ -6,10 +6,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.{ColumnarToRowExec, RowToColumnarExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 
-/**
- * Replaces Spark's exchanges by ours where that is possible. Where it isn't, the exchange carries the reason. An
- * exchange that was looked at is not looked at again: adaptive execution must find in a stage what it put there.
- */
+/** Replaces Spark's exchanges by ours where that is possible. Where it isn't, the exchange carries the reason. An
+  * exchange that was looked at is not looked at again: adaptive execution must find in a stage what it put there.
+  */
 object ReplaceShuffleExchanges extends Rule[SparkPlan] {
 
   /** Why an exchange stays with Spark's shuffle. */
@@ -23,21 +22,23 @@ object ReplaceShuffleExchanges extends Rule[SparkPlan] {
             exchange.outputPartitioning,
             exchange.child,
             exchange.shuffleOrigin,
-            exchange.advisoryPartitionSize)
+            exchange.advisoryPartitionSize
+          )
         case Some(reason) =>
           exchange.setTagValue(FallbackReason, reason)
           if (conf.getConf(CometConf.EXPLAIN_FALLBACK_ENABLED)) {
-            logWarning(s"An exchange stays with Spark's shuffle: $reason\n${exchange.simpleString(25)}")
+            logWarning(
+              s"An exchange stays with Spark's shuffle: $reason\n${exchange.simpleString(25)}"
+            )
           }
           exchange
       }
   }
 }
 
-/**
- * Our exchange reads rows, but Spark puts a transition to columns under every columnar node: takes that away, and adds
- * the transition to rows that a columnar child needs.
- */
+/** Our exchange reads rows, but Spark puts a transition to columns under every columnar node: takes that away, and adds
+  * the transition to rows that a columnar child needs.
+  */
 object KeepRowInput extends Rule[SparkPlan] {
 
   override def apply(plan: SparkPlan): SparkPlan = plan.transformUp {

@@ -1,7 +1,7 @@
 package org.apache.spark.comet.vector
 
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.vectorized.{ColumnarBatch, ColumnVector}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
 /** The batch of a decoder: one object that is pointed at each decoded batch in turn. */
 class CometColumns(schema: StructType) {
@@ -11,7 +11,8 @@ class CometColumns(schema: StructType) {
 
   /** For the decoder to fill: null count, validity, offsets and values of each vector, in pre-order. */
   val buffers: Array[Long] = new Array[Long](
-    schema.fields.map(f => CometVector.count(f.dataType)).sum * CometVector.EntriesPerVector)
+    schema.fields.map(f => CometVector.count(f.dataType)).sum * CometVector.EntriesPerVector
+  )
 
   /** The batch over what the decoder has filled in. */
   def pointAtBuffers(numRows: Int): ColumnarBatch = {

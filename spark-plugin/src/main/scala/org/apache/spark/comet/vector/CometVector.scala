@@ -1,20 +1,19 @@
 package org.apache.spark.comet.vector
 
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.vectorized.{ColumnarArray, ColumnarMap, ColumnVector}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-/**
- * A column that reads Arrow buffers in native memory. It owns nothing: the decoder points it at each batch, and the
- * batch before is gone then.
- *
- * Validity and booleans are bitmaps, least significant bit first; offsets are 32-bit; decimals have 16 bytes, little
- * endian, two's complement (Arrow's columnar format).
- *
- * @param children fields of a struct (of an interval: months, days, microseconds; of a variant: value, metadata), the
- *                 element of an array, or key and value of a map
- */
+/** A column that reads Arrow buffers in native memory. It owns nothing: the decoder points it at each batch, and the
+  * batch before is gone then.
+  *
+  * Validity and booleans are bitmaps, least significant bit first; offsets are 32-bit; decimals have 16 bytes, little
+  * endian, two's complement (Arrow's columnar format).
+  *
+  * @param children fields of a struct (of an interval: months, days, microseconds; of a variant: value, metadata), the
+  *                 element of an array, or key and value of a map
+  */
 final class CometVector(dataType: DataType, children: Array[CometVector])
     extends ColumnVector(dataType) {
 
@@ -24,13 +23,12 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
   private var offsets = 0L
   private var values = 0L
 
-  /**
-   * Points this vector and its children at a batch.
-   *
-   * @param buffers null count, validity, offsets and values of each vector, in pre-order
-   * @param position index of this vector's first entry
-   * @return index behind the last entry of the subtree
-   */
+  /** Points this vector and its children at a batch.
+    *
+    * @param buffers null count, validity, offsets and values of each vector, in pre-order
+    * @param position index of this vector's first entry
+    * @return index behind the last entry of the subtree
+    */
   private[vector] def point(buffers: Array[Long], position: Int): Int = {
     nullCount = buffers(position).toInt
     validity = buffers(position + 1)
@@ -83,8 +81,11 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
         bigEndian(i) = Platform.getByte(null, values + row * 16L + 15 - i)
         i += 1
       }
-      Decimal(BigDecimal(new java.math.BigDecimal(new java.math.BigInteger(bigEndian), scale)),
-        precision, scale)
+      Decimal(
+        BigDecimal(new java.math.BigDecimal(new java.math.BigInteger(bigEndian), scale)),
+        precision,
+        scale
+      )
     }
 
   override def getUTF8String(row: Int): UTF8String =

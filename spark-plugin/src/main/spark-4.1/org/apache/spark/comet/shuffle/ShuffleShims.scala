@@ -22,7 +22,8 @@ object ShuffleShims extends SparkShuffleShims {
       location: BlockManagerId,
       lengths: Array[Long],
       mapId: Long,
-      checksums: RowChecksums): MapStatus = {
+      checksums: RowChecksums
+  ): MapStatus = {
     val total = checksums match {
       case known: Checksums => RowBasedChecksum.getAggregatedChecksumValue(known.ofPartitions)
     }

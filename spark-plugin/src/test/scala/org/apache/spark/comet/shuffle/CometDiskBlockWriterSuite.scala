@@ -29,7 +29,8 @@ class CometDiskBlockWriterSuite extends CometTestBase {
     new CometShuffleSerializer(
       schema,
       BlockSettings(codec = 1, zstdLevel = 1, rowsPerBlock = 4100, rowsPerBatch = 8192),
-      CometShuffleMetrics(metric, metric, metric, metric, metric, metric, metric))
+      CometShuffleMetrics(metric, metric, metric, metric, metric, metric, metric)
+    )
   }
 
   private def taskMemory(offHeapBytes: Long): TaskMemoryManager = {
@@ -58,7 +59,8 @@ class CometDiskBlockWriterSuite extends CometTestBase {
         task,
         CometDiskBlockWriter.InitialPageSize,
         maxPageSize = 1L << 20,
-        rowsPerBlock = 4100)
+        rowsPerBlock = 4100
+      )
       val sizes = ArrayBuffer.empty[Long]
       (1 to 4101).foreach { id =>
         val one = row(id, 960)
@@ -88,7 +90,14 @@ class CometDiskBlockWriterSuite extends CometTestBase {
         override def addBlocks(partition: Int, blocks: ByteBuffer): Unit = fail("no batch is full")
       }
       val writer = new CometDiskBlockWriter(
-        0, allocator, encoder, task, CometDiskBlockWriter.InitialPageSize, 1L << 20, 8192)
+        0,
+        allocator,
+        encoder,
+        task,
+        CometDiskBlockWriter.InitialPageSize,
+        1L << 20,
+        8192
+      )
       val large = row(1, 5 << 20)
       writer.insertRow(large.getBaseObject, large.getBaseOffset, large.getSizeInBytes)
       assert(writer.memoryUsed === large.getSizeInBytes + SpillWriter.LengthBytes)
@@ -110,7 +119,10 @@ class CometDiskBlockWriterSuite extends CometTestBase {
         }
       }
       val shuffle = new ShuffleDependency[Int, InternalRow, InternalRow](
-        rows, new HashPartitioner(32), ours)
+        rows,
+        new HashPartitioner(32),
+        ours
+      )
       var spilled = -1L
       sc.addSparkListener(new SparkListener {
         override def onTaskEnd(end: SparkListenerTaskEnd): Unit =
