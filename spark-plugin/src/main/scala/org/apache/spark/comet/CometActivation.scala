@@ -7,6 +7,7 @@ import org.apache.spark.internal.config.{
   MEMORY_OFFHEAP_SIZE,
   SHUFFLE_MANAGER
 }
+import org.apache.spark.shuffle.ShuffleManager
 
 /** Whether an application can use the shuffle; if not, it stays on Spark's and is told why, once. */
 object CometActivation extends Logging {
@@ -15,29 +16,27 @@ object CometActivation extends Logging {
   val ExtensionsClass = "org.apache.spark.comet.sql.CometSparkSessionExtensions"
   val ExplainClass = "org.apache.spark.comet.sql.CometExplainGenerator"
 
-  // The application that was looked at last: a JVM can run several, one after another.
-  private var lastChecked: SparkConf = _
-  private var lastObstacle: Option[String] = None
+  // The application that was warned last: a JVM can run several, one after another.
+  private var warned: SparkConf = _
 
-  /** What stands in the way of the shuffle in the application of `conf`, with its remedy. The first call for an
-    * application logs it as a warning.
-    */
-  def obstacle(conf: SparkConf): Option[String] = synchronized {
-    if (lastChecked ne conf) {
-      lastObstacle = findObstacle(conf)
-      lastChecked = conf
-      lastObstacle.foreach { cause =>
-        logWarning(s"Comet Shuffle is off, the application uses Spark's shuffle: $cause")
-      }
-    }
-    lastObstacle
-  }
-
-  private def findObstacle(conf: SparkConf): Option[String] =
-    CometConf.invalidValue(conf)
+  /**
+   * What stands in the way of the shuffle in the application of `conf`, with its remedy. It is logged as a warning, once
+   * for an application.
+   *
+   * @param manager the application's shuffle manager, once there is one
+   */
+  def obstacle(conf: SparkConf, manager: Option[ShuffleManager]): Option[String] = synchronized {
+    val found = CometConf.invalidValue(conf)
       .orElse(offHeapObstacle(conf))
       .orElse(managerObstacle(conf))
+      .orElse(manager.flatMap(otherManagerObstacle))
       .orElse(libraryObstacle())
+    found.filter(_ => warned ne conf).foreach { cause =>
+      warned = conf
+      logWarning(s"Comet Shuffle is off, the application uses Spark's shuffle: $cause")
+    }
+    found
+  }
 
   private def offHeapObstacle(conf: SparkConf): Option[String] =
     if (!conf.get(MEMORY_OFFHEAP_ENABLED)) {
@@ -53,6 +52,14 @@ object CometActivation extends Logging {
   private def managerObstacle(conf: SparkConf): Option[String] =
     conf.getOption(SHUFFLE_MANAGER.key).filter(_ != ManagerClass).map { manager =>
       s"spark.shuffle.manager is set to '$manager'. Leave it unset or set it to $ManagerClass."
+    }
+
+  // The SQL extension may be set without the manager.
+  private def otherManagerObstacle(manager: ShuffleManager): Option[String] =
+    Option.unless(manager.getClass.getName == ManagerClass) {
+      s"spark.shuffle.manager is not set, so that the manager is ${manager.getClass.getName}. Set " +
+        s"spark.shuffle.manager to $ManagerClass, or spark.plugins to " +
+        "org.apache.spark.comet.CometPlugin."
     }
 
   private def libraryObstacle(): Option[String] =

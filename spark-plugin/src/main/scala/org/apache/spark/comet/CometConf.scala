@@ -2,106 +2,140 @@ package org.apache.spark.comet
 
 import java.util.Locale
 
+import scala.util.Try
+
 import org.apache.spark.SparkConf
-import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.internal.SQLConf
 
-/** Every option of the product: key, type, default, check and documentation. `docs/configuration.md` is generated
-  * from here.
-  */
+/**
+ * One option. SQLConf knows it as a string, whatever its type: a bad value must not keep Spark from making a session,
+ * as it would with a typed entry.
+ *
+ * @param allowed what a value must be, for messages
+ * @param parse the value of a string, if it is allowed
+ */
+final class CometOption[T](
+    val key: String,
+    val default: T,
+    allowed: String,
+    val doc: String,
+    parse: String => Option[T]) {
+
+  SQLConf.buildConf(key).doc(doc).version("0.1.0").stringConf.createWithDefault(default.toString)
+
+  /** The value in an application. */
+  def get(conf: SparkConf): T = valueOf(conf.getOption(key))
+
+  /** The value in a session, which may change while it runs. */
+  def get(conf: SQLConf): T = valueOf(Option(conf.getConfString(key, null)))
+
+  /** What is wrong with the value, if anything: key, value, what is allowed, and the remedy. */
+  def problem(conf: SparkConf): Option[String] = problem(conf.getOption(key))
+
+  def problem(conf: SQLConf): Option[String] = problem(Option(conf.getConfString(key, null)))
+
+  private def problem(value: Option[String]): Option[String] =
+    value.filter(parse(_).isEmpty).map { bad =>
+      s"$key is '$bad' but must be $allowed. Correct it, or leave it unset for the default, $default."
+    }
+
+  private def valueOf(value: Option[String]): T = value.fold(default) { text =>
+    parse(text).getOrElse(throw new IllegalArgumentException(problem(value).get))
+  }
+}
+
+/** Every option of the product. `docs/configuration.md` is generated from here. */
 object CometConf {
 
-  val SHUFFLE_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.comet.shuffle.enabled")
-    .doc("Whether exchanges of queries go through Comet Shuffle where they can.")
-    .version("0.1.0")
-    .booleanConf
-    .createWithDefault(true)
+  private def boolean(key: String, default: Boolean, doc: String): CometOption[Boolean] =
+    new CometOption(key, default, "true or false", doc, _.trim.toBooleanOption)
 
-  val SHUFFLE_MODE: ConfigEntry[String] = SQLConf
-    .buildConf("spark.comet.shuffle.mode")
-    .doc("How map output is written. jvm: rows are collected in pages and turned into columnar " +
-      "blocks. auto: the best way for each exchange; in this version the same as jvm.")
-    .version("0.1.0")
-    .stringConf
-    .transform(_.toLowerCase(Locale.ROOT))
-    .checkValues(Set("auto", "jvm"))
-    .createWithDefault("auto")
+  private def int(key: String, default: Int, min: Int, max: Int, doc: String): CometOption[Int] =
+    new CometOption(
+      key,
+      default,
+      s"a whole number from $min to $max",
+      doc,
+      _.trim.toIntOption.filter(value => value >= min && value <= max))
 
-  val SHUFFLE_FORMAT: ConfigEntry[String] = SQLConf
-    .buildConf("spark.comet.shuffle.format")
-    .doc("Payload of the shuffle's blocks. ipc: an Arrow IPC stream.")
-    .version("0.1.0")
-    .stringConf
-    .transform(_.toLowerCase(Locale.ROOT))
-    .checkValues(Set("ipc"))
-    .createWithDefault("ipc")
+  private def oneOf(key: String, values: Seq[String], doc: String): CometOption[String] =
+    new CometOption(
+      key,
+      values.head,
+      s"one of ${values.mkString(", ")}",
+      doc,
+      text => Some(text.trim.toLowerCase(Locale.ROOT)).filter(values.contains))
 
-  val COMPRESSION_CODEC: ConfigEntry[String] = SQLConf
-    .buildConf("spark.comet.shuffle.compression.codec")
-    .doc("Codec of the shuffle's blocks. Blocks are not compressed when spark.shuffle.compress " +
-      "is false.")
-    .version("0.1.0")
-    .stringConf
-    .transform(_.toLowerCase(Locale.ROOT))
-    .checkValues(Set("lz4", "zstd", "snappy", "none"))
-    .createWithDefault("lz4")
+  private val MaxRows = 1 << 20
 
-  val ZSTD_LEVEL: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.comet.shuffle.compression.zstd.level")
-    .doc("Level of the codec zstd.")
-    .version("0.1.0")
-    .intConf
-    .checkValue(level => level >= 1 && level <= 22, "must be between 1 and 22")
-    .createWithDefault(1)
+  val SHUFFLE_ENABLED: CometOption[Boolean] = boolean(
+    "spark.comet.shuffle.enabled",
+    default = true,
+    "Whether exchanges of queries go through Comet Shuffle where they can.")
 
-  val MAX_WRITERS_PER_EXECUTOR: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.comet.shuffle.jvm.maxWritersPerExecutor")
-    .doc(
-      "An exchange goes through the bypass writer, which holds a page for each partition, only " +
-        "if its partitions times spark.executor.cores (1 when unset) are at most this many."
-    )
-    .version("0.1.0")
-    .intConf
-    .checkValue(_ > 0, "must be greater than 0")
-    .createWithDefault(100)
+  val SHUFFLE_MODE: CometOption[String] = oneOf(
+    "spark.comet.shuffle.mode",
+    Seq("auto", "jvm"),
+    "How map output is written. jvm: rows are collected in pages and turned into columnar blocks. " +
+      "auto: the best way for each exchange; in this version the same as jvm.")
 
-  val JVM_BATCH_SIZE: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.comet.shuffle.jvm.batchSize")
-    .doc("Rows of a partition that are collected before they are written out as a block.")
-    .version("0.1.0")
-    .intConf
-    .checkValue(rows => rows > 0 && rows <= (1 << 20), "must be between 1 and 1048576")
-    .createWithDefault(8192)
+  val SHUFFLE_FORMAT: CometOption[String] = oneOf(
+    "spark.comet.shuffle.format",
+    Seq("ipc"),
+    "Payload of the shuffle's blocks. ipc: an Arrow IPC stream.")
 
-  val BATCH_SIZE: ConfigEntry[Int] = SQLConf
-    .buildConf("spark.comet.batchSize")
-    .doc("Rows of a batch that the reading side of a shuffle hands on: smaller blocks are joined " +
-      "up to this many rows.")
-    .version("0.1.0")
-    .intConf
-    .checkValue(rows => rows > 0 && rows <= (1 << 20), "must be between 1 and 1048576")
-    .createWithDefault(8192)
+  val COMPRESSION_CODEC: CometOption[String] = oneOf(
+    "spark.comet.shuffle.compression.codec",
+    Seq("lz4", "zstd", "snappy", "none"),
+    "Codec of the shuffle's blocks: lz4, zstd, snappy or none. Blocks are not compressed when " +
+      "spark.shuffle.compress is false.")
 
-  val SIZE_IN_BYTES_MULTIPLIER: ConfigEntry[Double] = SQLConf
-    .buildConf("spark.comet.shuffle.sizeInBytesMultiplier")
-    .doc("Factor on the size that an exchange reports to adaptive execution, which is that of " +
-      "Spark's rows. Below 1.0 more joins become broadcast joins, above 1.0 fewer.")
-    .version("0.1.0")
-    .doubleConf
-    .checkValue(_ > 0, "must be greater than 0")
-    .createWithDefault(1.0)
+  val ZSTD_LEVEL: CometOption[Int] = int(
+    "spark.comet.shuffle.compression.zstd.level",
+    default = 1,
+    min = 1,
+    max = 22,
+    "Level of the codec zstd.")
 
-  val EXPLAIN_FALLBACK_ENABLED: ConfigEntry[Boolean] = SQLConf
-    .buildConf("spark.comet.explain.fallback.enabled")
-    .doc("Whether the reason is logged for each exchange that stays with Spark's shuffle. " +
-      "explain shows it in any case.")
-    .version("0.1.0")
-    .booleanConf
-    .createWithDefault(false)
+  val MAX_WRITERS_PER_EXECUTOR: CometOption[Int] = int(
+    "spark.comet.shuffle.jvm.maxWritersPerExecutor",
+    default = 100,
+    min = 1,
+    max = Int.MaxValue,
+    "An exchange goes through the bypass writer, which holds a page for each partition, only if " +
+      "its partitions times spark.executor.cores (1 when unset) are at most this many.")
+
+  val JVM_BATCH_SIZE: CometOption[Int] = int(
+    "spark.comet.shuffle.jvm.batchSize",
+    default = 8192,
+    min = 1,
+    max = MaxRows,
+    "Rows of a partition that are collected before they are written out as a block.")
+
+  val BATCH_SIZE: CometOption[Int] = int(
+    "spark.comet.batchSize",
+    default = 8192,
+    min = 1,
+    max = MaxRows,
+    "Rows of a batch that the reading side of a shuffle hands on: smaller blocks are joined up to " +
+      "this many rows.")
+
+  val SIZE_IN_BYTES_MULTIPLIER: CometOption[Double] = new CometOption(
+    "spark.comet.shuffle.sizeInBytesMultiplier",
+    1.0,
+    "a number greater than 0",
+    "Factor on the size that an exchange reports to adaptive execution, which is that of Spark's " +
+      "rows. Below 1.0 more joins become broadcast joins, above 1.0 fewer.",
+    text => Try(text.trim.toDouble).toOption.filter(value => value > 0 && !value.isInfinite))
+
+  val EXPLAIN_FALLBACK_ENABLED: CometOption[Boolean] = boolean(
+    "spark.comet.explain.fallback.enabled",
+    default = false,
+    "Whether the reason is logged for each exchange that stays with Spark's shuffle. explain shows " +
+      "it in any case.")
 
   /** All options, in the order of the documentation. */
-  val entries: Seq[ConfigEntry[_]] = Seq(
+  val options: Seq[CometOption[_]] = Seq(
     SHUFFLE_ENABLED,
     SHUFFLE_MODE,
     SHUFFLE_FORMAT,
@@ -111,32 +145,26 @@ object CometConf {
     JVM_BATCH_SIZE,
     BATCH_SIZE,
     SIZE_IN_BYTES_MULTIPLIER,
-    EXPLAIN_FALLBACK_ENABLED
-  )
+    EXPLAIN_FALLBACK_ENABLED)
 
-  /** What is wrong with the first option in `conf` whose value cannot be taken: key, value and what is allowed. */
-  def invalidValue(conf: SparkConf): Option[String] = entries.iterator.flatMap { entry =>
-    try {
-      conf.get(entry)
-      None
-    } catch {
-      case e: IllegalArgumentException =>
-        Some(s"${e.getMessage} Correct ${entry.key} or leave it unset.")
-    }
-  }.nextOption()
+  /** What is wrong with the first option whose value cannot be taken. */
+  def invalidValue(conf: SparkConf): Option[String] =
+    options.iterator.flatMap(_.problem(conf)).nextOption()
+
+  /** The same for the options of a session. */
+  def invalidValue(conf: SQLConf): Option[String] =
+    options.iterator.flatMap(_.problem(conf)).nextOption()
 
   /** The page `docs/configuration.md`. */
   def markdown: String = {
-    val rows = entries.map { entry =>
-      s"| `${entry.key}` | ${entry.defaultValueString} | ${entry.doc} |"
-    }
+    val rows = options.map(option => s"| `${option.key}` | ${option.default} | ${option.doc} |")
     s"""# Configuration
        |
        |<!-- Generated from CometConf.scala by scripts/build --docs; a test compares the two. -->
        |
        |Options of Comet Shuffle, set like any option of Spark. A value that cannot be taken at the start of an
        |application leaves the application on Spark's own shuffle, with one warning that names key, value and
-       |remedy; `SET` in a session refuses it.
+       |remedy. One that is set in a session leaves the session's exchanges with Spark's shuffle; `explain` says why.
        |
        || key | default | meaning |
        ||---|---|---|

@@ -19,7 +19,7 @@ class CometDriverPlugin extends DriverPlugin with Logging {
 
   override def init(sc: SparkContext, ctx: PluginContext): JMap[String, String] = {
     val conf = ctx.conf()
-    if (CometActivation.obstacle(conf).isEmpty) {
+    if (CometActivation.obstacle(conf, manager = None).isEmpty) {
       conf.set(SHUFFLE_MANAGER.key, CometActivation.ManagerClass)
       append(conf, StaticSQLConf.SPARK_SESSION_EXTENSIONS.key, CometActivation.ExtensionsClass)
       append(conf, SQLConf.EXTENDED_EXPLAIN_PROVIDERS.key, CometActivation.ExplainClass)

@@ -1,114 +1,160 @@
 package org.apache.spark.comet
 
-import java.io.IOException
-import java.nio.ByteBuffer
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
-import org.apache.spark.{SparkEnv, SparkException}
-import org.apache.spark.comet.shuffle.SpillFile
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.functions.{col, udf}
+import scala.concurrent.{Await, Future}
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
 
-/** However a task ends, it leaves no memory charged and no file of ours; `withComet` checks both. */
-class TaskEndSuite extends CometTestBase {
+import org.scalatest.BeforeAndAfterAll
+
+import org.apache.spark.{SparkContext, SparkEnv}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.sql.classic.SparkSession
+
+/** However a task ends, it leaves neither memory nor files. */
+class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
   import CometTestBase._
+  import TaskEndSuite._
 
-  // Enough rows for full batches, waiting blocks and, in little memory, spills.
-  private val rows = 200000L
-  private val memories = Seq("512m", "4m")
+  private val memories = Seq("in memory" -> "64m", "spilling" -> "4m")
+  private val rows = 30000
 
-  private def input(session: SparkSession): DataFrame =
-    session.range(0, rows, 1, 4).select(col("id"), col("id").cast("string").as("text")).toDF()
-
-  private def shuffled(df: DataFrame): DataFrame = df.repartition(16, col("id"))
-
-  for (memory <- memories) {
-    test(s"success, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        assert(shuffled(input(session)).collect().length === rows)
-      }
-    }
-
-    test(s"failure while writing, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        val explode = udf { (id: Long) =>
-          if (id % 50000 == 49000) throw new IllegalStateException("on purpose") else id
+  private def withApp(memory: String)(body: SparkSession => Unit): Unit =
+    withComet(OffHeapSize -> memory, Aqe -> "false", "spark.buffer.pageSize" -> "256k") { session =>
+      val wait = (id: Long) => {
+        if (id == HoldAt) {
+          reached.countDown()
+          TimeUnit.SECONDS.sleep(60)
         }
-        val failing = input(session).select(explode(col("id")).as("id"), col("text"))
-        val failure = intercept[SparkException](shuffled(failing).collect())
-        assert(rootMessages(failure).exists(_.contains("on purpose")))
+        id
+      }
+      session.udf.register("wait", wait)
+      session.udf.register(
+        "fail",
+        (id: Long) => if (id == HoldAt) throw new IllegalStateException("on purpose") else id
+      )
+      body(session)
+      eventually(assert(running(session.sparkContext) === 0))
+      assertNothingLeft()
+      // The application still works.
+      assert(session.range(1000).repartition(3).count() === 1000)
+    }
+
+  private def running(sc: SparkContext): Int =
+    sc.statusTracker.getExecutorInfos.map(_.numRunningTasks()).sum
+
+  private def wide(session: SparkSession, column: String): org.apache.spark.sql.DataFrame =
+    session.range(0, rows, 1, 2).selectExpr(
+      s"$column as id",
+      "repeat(cast(id as string), 20) as text",
+      "array(id, id * 2, id * 3) as numbers"
+    )
+
+  /** Rows with `function(id)` below the exchange, or above it. */
+  private def query(
+      session: SparkSession,
+      function: String,
+      below: Boolean
+  ): org.apache.spark.sql.DataFrame =
+    if (below) wide(session, s"$function(id)").repartition(5)
+    else wide(session, "id").repartition(5).selectExpr(s"$function(id) as id", "text", "numbers")
+
+  for ((kind, memory) <- memories) {
+    test(s"success, $kind") {
+      withApp(memory) { session =>
+        val df = query(session, "abs", below = true)
+        assert(df.count() === rows)
+        val classic = df.asInstanceOf[org.apache.spark.sql.classic.DataFrame]
+        assert(classic.queryExecution.toRdd.count() === rows)
+        val spills = assertComet(classic).map(_.metrics("spillCount").value).sum
+        assert((spills > 0) === (kind == "spilling"))
       }
     }
 
-    test(s"failure while reading, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        val failure = intercept[SparkException] {
-          shuffled(input(session)).queryExecution.toRdd.foreachPartition { rows =>
-            if (rows.hasNext) throw new IllegalStateException("on purpose")
+    for ((place, below) <- Seq("writing" -> true, "reading" -> false)) {
+      test(s"failure while $place, $kind") {
+        withApp(memory) { session =>
+          val failure = intercept[Exception](query(session, "fail", below).collect())
+          assert(Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null)
+            .exists(_.toString.contains("on purpose")), failure)
+        }
+      }
+
+      for (interrupt <- Seq(true, false)) {
+        test(s"kill while $place, interrupting $interrupt, $kind") {
+          // Without an interrupt the sleep goes on, so it must be short.
+          withApp(memory) { session =>
+            val sc = session.sparkContext
+            reached = new CountDownLatch(1)
+            if (!interrupt) {
+              session.udf.register(
+                "wait",
+                (id: Long) => {
+                  if (id == HoldAt) {
+                    reached.countDown()
+                    TimeUnit.SECONDS.sleep(2)
+                  }
+                  id
+                }
+              )
+            }
+            val ends = new TaskEnds
+            sc.addSparkListener(ends)
+            val job = Future {
+              sc.setJobGroup("killed", "to be killed", interrupt)
+              try query(session, "wait", below).collect()
+              finally sc.clearJobGroup()
+            }
+            assert(reached.await(30, TimeUnit.SECONDS))
+            sc.cancelJobGroup("killed")
+            val failure = intercept[Exception](Await.result(job, 30.seconds))
+            assert(failure.getMessage.contains("cancelled"), failure)
+            eventually(assert(running(sc) === 0))
+            sc.listenerBus.waitUntilEmpty()
+            assert(ends.kinds.contains("TaskKilled"), ends.kinds)
+            assert(!ends.kinds.contains("ExceptionFailure"), ends.kinds)
           }
         }
-        assert(rootMessages(failure).exists(_.contains("on purpose")))
       }
     }
 
-    test(s"kill while writing, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        val slow = udf { (id: Long) => if (id % 5000 == 0) Thread.sleep(100); id }
-        killed(session) {
-          shuffled(input(session).select(slow(col("id")).as("id"), col("text"))).collect()
-        }
+    test(s"limit above the exchange, $kind") {
+      withApp(memory) { session =>
+        assert(query(session, "abs", below = false).limit(5).collect().length === 5)
+        // Two tasks read at a time, and both stop early.
+        val some = query(session, "abs", below = false).limit(10).selectExpr("id").collect()
+        assert(some.length === 10)
       }
     }
 
-    test(s"kill while reading, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        killed(session) {
-          shuffled(input(session)).queryExecution.toRdd.foreach { row =>
-            if (row.getLong(0) % 1000 == 0) Thread.sleep(100)
-          }
-        }
-      }
-    }
-
-    test(s"a reader that stops early, off-heap memory $memory") {
-      withComet(OffHeapSize -> memory) { session =>
-        assert(shuffled(input(session)).limit(3).collect().length === 3)
-        val firsts =
-          shuffled(input(session)).queryExecution.toRdd.mapPartitions(_.take(1).map(_ => 1))
-        assert(firsts.sum() === 16)
+    test(s"files of a shuffle, and their end, $kind") {
+      withApp(memory) { session =>
+        val df = query(session, "abs", below = true)
+          .asInstanceOf[org.apache.spark.sql.classic.DataFrame]
+        assert(df.queryExecution.toRdd.count() === rows)
+        val id = assertComet(df).head.shuffleId
+        val names = localFiles().map(_.getName).filter(_.startsWith(s"shuffle_${id}_"))
+        val kinds = names.groupBy(_.split('.').drop(1).head).map { case (k, v) => k -> v.length }
+        assert(kinds === Map("data" -> 2, "index" -> 2, "checksum" -> 2))
+        SparkEnv.get.shuffleManager.unregisterShuffle(id)
+        assert(!localFiles().exists(_.getName.startsWith(s"shuffle_${id}_")))
       }
     }
   }
+}
 
-  test("a spill file that is cut is an IOException that names its path") {
-    withComet() { session =>
-      val env = SparkEnv.get
-      val folders = env.blockManager.diskBlockManager.localDirs
-      val spill = new SpillFile(env.blockManager.diskBlockManager, env.serializerManager)
-      spill.append(ByteBuffer.wrap(Array[Byte](1)))
-      val failure = intercept[IOException] {
-        spill.read(0, 2, (_: ByteBuffer) => ())
-      }
-      assert(folders.exists(folder => failure.getMessage.contains(folder.getPath)))
-      spill.close()
+object TaskEndSuite {
+  val HoldAt = 14000L
+
+  // Counted down in a task, which runs in this JVM.
+  @volatile var reached = new CountDownLatch(1)
+
+  class TaskEnds extends SparkListener {
+    private var seen = Seq.empty[String]
+    override def onTaskEnd(end: SparkListenerTaskEnd): Unit = synchronized {
+      seen = seen :+ end.reason.getClass.getSimpleName
     }
+    def kinds: Seq[String] = synchronized(seen)
   }
-
-  /** Runs `action` until some of its tasks have started, and cancels its job. */
-  private def killed(session: SparkSession)(action: => Unit): Unit = {
-    val sc = session.sparkContext
-    val canceller = new Thread(() => {
-      while (sc.statusTracker.getActiveJobIds().isEmpty) Thread.sleep(10)
-      Thread.sleep(1000)
-      sc.cancelAllJobs()
-    })
-    canceller.start()
-    val failure = intercept[Exception](action)
-    canceller.join()
-    assert(rootMessages(failure).exists(_.toLowerCase.contains("cancel")), failure)
-    eventually(assert(sc.statusTracker.getExecutorInfos.map(_.numRunningTasks()).sum === 0))
-  }
-
-  private def rootMessages(failure: Throwable): Seq[String] =
-    Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).map(f => String.valueOf(f.getMessage))
-      .toSeq
 }

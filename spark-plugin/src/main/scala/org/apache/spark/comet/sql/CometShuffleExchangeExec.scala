@@ -77,7 +77,7 @@ case class CometShuffleExchangeExec(
 
   override def runtimeStatistics: Statistics = {
     val rowSize = metrics("dataSize").value
-    val size = (rowSize * conf.getConf(CometConf.SIZE_IN_BYTES_MULTIPLIER)).toLong
+    val size = (rowSize * CometConf.SIZE_IN_BYTES_MULTIPLIER.get(conf)).toLong
     val rows = metrics(SQLShuffleWriteMetricsReporter.SHUFFLE_RECORDS_WRITTEN).value
     Statistics(size, Some(rows))
   }
@@ -115,12 +115,12 @@ case class CometShuffleExchangeExec(
   )
 
   private def blockSettings: BlockSettings = {
-    val codec = conf.getConf(CometConf.COMPRESSION_CODEC)
+    val codec = CometConf.COMPRESSION_CODEC.get(conf)
     BlockSettings(
       codec = if (sparkContext.conf.get(SHUFFLE_COMPRESS)) BlockSettings.codecId(codec) else 0,
-      zstdLevel = conf.getConf(CometConf.ZSTD_LEVEL),
-      rowsPerBlock = conf.getConf(CometConf.JVM_BATCH_SIZE),
-      rowsPerBatch = conf.getConf(CometConf.BATCH_SIZE)
+      zstdLevel = CometConf.ZSTD_LEVEL.get(conf),
+      rowsPerBlock = CometConf.JVM_BATCH_SIZE.get(conf),
+      rowsPerBatch = CometConf.BATCH_SIZE.get(conf)
     )
   }
 

@@ -2,7 +2,6 @@ package org.apache.spark.comet.sql
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.comet.{CometActivation, CometConf, SchemaDescriptor}
-import org.apache.spark.comet.shuffle.CometShuffleManager
 import org.apache.spark.internal.config.{EXECUTOR_CORES, SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD}
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
@@ -16,22 +15,14 @@ object ShuffleSupport {
     sessionReason(conf)
       .orElse(partitioningReason(exchange.outputPartitioning))
       .orElse(typeReason(exchange))
-      .orElse(writerReason(exchange.outputPartitioning.numPartitions))
+      .orElse(writerReason(exchange.outputPartitioning.numPartitions, conf))
 
   private def sessionReason(conf: SQLConf): Option[String] = {
     val env = SparkEnv.get
-    if (!conf.getConf(CometConf.SHUFFLE_ENABLED)) {
-      Some(s"${CometConf.SHUFFLE_ENABLED.key} is false")
-    } else {
-      CometActivation.obstacle(env.conf).orElse {
-        env.shuffleManager match {
-          case _: CometShuffleManager => None
-          case other =>
-            Some(s"the shuffle manager is ${other.getClass.getName}; leave spark.shuffle.manager " +
-              s"unset with the plugin, or set it to ${CometActivation.ManagerClass}")
-        }
-      }
-    }
+    CometActivation.obstacle(env.conf, Some(env.shuffleManager))
+      .orElse(CometConf.invalidValue(conf))
+      .orElse(Option.unless(CometConf.SHUFFLE_ENABLED.get(conf))(
+        s"${CometConf.SHUFFLE_ENABLED.key} is false"))
   }
 
   private def partitioningReason(partitioning: Partitioning): Option[String] = partitioning match {
@@ -46,11 +37,11 @@ object ShuffleSupport {
     }.nextOption()
 
   // The rule of Spark's own bypass writer, and a limit on the pages that all tasks of an executor start with.
-  private def writerReason(numPartitions: Int): Option[String] = {
-    val conf = SparkEnv.get.conf
-    val threshold = conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD)
-    val cores = conf.getOption(EXECUTOR_CORES.key).fold(1)(_.toInt)
-    val maxWriters = conf.get(CometConf.MAX_WRITERS_PER_EXECUTOR)
+  private def writerReason(numPartitions: Int, conf: SQLConf): Option[String] = {
+    val sparkConf = SparkEnv.get.conf
+    val threshold = sparkConf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD)
+    val cores = sparkConf.getOption(EXECUTOR_CORES.key).fold(1)(_.toInt)
+    val maxWriters = CometConf.MAX_WRITERS_PER_EXECUTOR.get(conf)
     if (numPartitions > threshold) {
       Some(s"$numPartitions partitions are more than spark.shuffle.sort.bypassMergeThreshold " +
         s"($threshold), and the sort-based writer does not exist yet")
