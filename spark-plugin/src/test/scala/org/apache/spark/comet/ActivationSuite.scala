@@ -132,14 +132,6 @@ class ActivationSuite extends CometTestBase {
       assertComet(query(session))
     }
   }
-
-  test("RDD shuffles take Spark's own code") {
-    withComet() { session =>
-      val counts = session.sparkContext.parallelize(0 until 1000, 4)
-        .map(i => (i % 10, 1)).reduceByKey(_ + _, 3).collect().toMap
-      assert(counts === (0 until 10).map(_ -> 100).toMap)
-    }
-  }
 }
 
 class NoExtensions extends (org.apache.spark.sql.SparkSessionExtensions => Unit) {
