@@ -30,8 +30,16 @@ pub struct ConsumerStats {
 impl ConsumerStats {
     /// The names of what a row of the table shows.
     pub(crate) const COLUMNS: [&'static str; 10] = [
-        "consumer", "spills", "used", "peak", "acquires", "acquired", "releases", "released",
-        "denied", "ms in Spark",
+        "consumer",
+        "spills",
+        "used",
+        "peak",
+        "acquires",
+        "acquired",
+        "releases",
+        "released",
+        "denied",
+        "ms in Spark",
     ];
 }
 

@@ -1,5 +1,11 @@
 //! The pools over a fake Spark.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod common;
 
@@ -98,7 +104,11 @@ fn an_over_shrink_fails_the_task_cleanly() {
     assert_eq!(spark.held(), 0);
     assert!(matches!(
         pool.check(),
-        Err(MemoryError::OverRelease { released: 50, used: 40, .. })
+        Err(MemoryError::OverRelease {
+            released: 50,
+            used: 40,
+            ..
+        })
     ));
     drop(one);
     assert_eq!(spark.held(), 0);
@@ -152,7 +162,10 @@ fn counters_and_table() {
     assert_eq!((writer.release_calls, writer.released_bytes), (1, 20));
     assert_eq!((writer.used, writer.peak, writer.denied), (60, 80, 1));
     assert!(writer.spark_nanos > 0);
-    assert!(pool.table().contains("writer | yes | 60 | 80 | 2 | 80 | 1 | 20 | 1"));
+    assert!(
+        pool.table()
+            .contains("writer | yes | 60 | 80 | 2 | 80 | 1 | 20 | 1")
+    );
     drop(one);
     let stats = pool.stats();
     assert_eq!((stats[0].used, stats[0].released_bytes), (0, 80));
@@ -179,5 +192,9 @@ fn many_threads_balance() {
     assert_eq!((spark.held(), pool.reserved()), (0, 0));
     pool.check().unwrap();
     let stats = pool.stats();
-    assert!(stats.iter().all(|stats| stats.acquired_bytes == stats.released_bytes));
+    assert!(
+        stats
+            .iter()
+            .all(|stats| stats.acquired_bytes == stats.released_bytes)
+    );
 }

@@ -1,5 +1,11 @@
 //! Reservations in steps over a fake Spark.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod common;
 
@@ -19,7 +25,10 @@ fn additions_share_a_step() {
     }
     assert_eq!((spark.acquires(), spark.held()), (1, DEFAULT_STEP));
     reservation.try_grow(DEFAULT_STEP).unwrap();
-    assert_eq!((spark.acquires(), reservation.reserved()), (2, 2 * DEFAULT_STEP));
+    assert_eq!(
+        (spark.acquires(), reservation.reserved()),
+        (2, 2 * DEFAULT_STEP)
+    );
     assert_eq!(reservation.free().unwrap(), 2 * DEFAULT_STEP);
     assert_eq!((spark.releases(), spark.held()), (1, 0));
 }
@@ -40,7 +49,13 @@ fn one_byte_steps_are_exact() {
 fn the_step_never_exceeds_an_eighth_of_the_limit() {
     let spark = FakeSpark::new(1 << 30);
     let pool = greedy(&spark);
-    for (limit, step) in [(16 << 20, 1 << 20), (1 << 20, 1 << 17), (80, 10), (7, 1), (0, 1)] {
+    for (limit, step) in [
+        (16 << 20, 1 << 20),
+        (1 << 20, 1 << 17),
+        (80, 10),
+        (7, 1),
+        (0, 1),
+    ] {
         let reservation = register(&pool, "one", true);
         let reservation = StepReservation::new(reservation, DEFAULT_STEP, Some(limit));
         assert_eq!(reservation.step(), step, "limit {limit}");
@@ -56,7 +71,14 @@ fn a_denied_step_is_retried_exactly() {
     reservation.try_grow(400).unwrap();
     assert_eq!((spark.acquires(), reservation.reserved()), (3, 1300));
     let error = reservation.try_grow(201).unwrap_err();
-    assert!(matches!(error, MemoryError::Denied { requested: 201, available: 200, .. }));
+    assert!(matches!(
+        error,
+        MemoryError::Denied {
+            requested: 201,
+            available: 200,
+            ..
+        }
+    ));
     assert_eq!((reservation.used(), reservation.reserved()), (1300, 1300));
     reservation.try_grow(200).unwrap();
     assert_eq!(spark.held(), 1500);

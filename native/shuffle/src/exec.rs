@@ -167,9 +167,8 @@ impl ExecutionPlan for ShuffleWriterExec {
         lock(&self.progress).spill = writer.spill_handle();
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let written = write(input, writer, Arc::clone(&self.progress));
-        let written = stream::once(written).filter_map(|result| async move {
-            result.err().map(Err::<RecordBatch, _>)
-        });
+        let written = stream::once(written)
+            .filter_map(|result| async move { result.err().map(Err::<RecordBatch, _>) });
         let schema = SchemaRef::clone(&schema);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, written)))
     }

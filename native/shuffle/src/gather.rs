@@ -33,7 +33,9 @@ impl<'a> Gather<'a> {
         block_rows: usize,
     ) -> Self {
         let columns = (0..schema.fields().len()).map(|index| {
-            let arrays = batches.iter().filter_map(|batch| batch.columns().get(index));
+            let arrays = batches
+                .iter()
+                .filter_map(|batch| batch.columns().get(index));
             arrays.map(|array| array.as_ref()).collect()
         });
         Self {

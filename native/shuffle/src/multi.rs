@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -35,6 +35,8 @@ struct Shared {
     owner: Mutex<Option<ThreadId>>,
     /// Set when the final file is written, which frees everything anyway.
     finishing: AtomicBool,
+    /// Spills whose batches are gone and whose memory is on its way back.
+    releasing: AtomicUsize,
     reservation: StepReservation,
 }
 
@@ -87,6 +89,7 @@ impl MultiPartitionShuffleRepartitioner {
                 staging: Mutex::new(staging),
                 owner: Mutex::new(None),
                 finishing: AtomicBool::new(false),
+                releasing: AtomicUsize::new(0),
                 reservation,
             }),
         })
@@ -114,10 +117,13 @@ impl MultiPartitionShuffleRepartitioner {
                 (staging.price(batch), growth, staging.generation)
             };
             if let Err(denied) = self.shared.reservation.try_grow(price + overhead) {
-                if !denied.is_denied() || self.shared.spill()? == 0 {
+                if !denied.is_denied() {
                     return Err(denied.into());
                 }
-                continue;
+                if self.shared.spill()? > 0 || self.shared.spilled_since(generation) {
+                    continue;
+                }
+                return Err(denied.into());
             }
             let mut staging = self.shared.lock();
             if staging.generation == generation {
@@ -193,12 +199,29 @@ impl Shared {
         if finishing || *self.owner() == Some(thread::current().id()) {
             return Ok(0);
         }
-        let (batches, bytes) = self.lock().spill()?;
+        let (batches, bytes) = {
+            let mut staging = self.lock();
+            let spilled = staging.spill()?;
+            self.releasing.fetch_add(1, Ordering::SeqCst);
+            spilled
+        };
         drop(batches);
-        if bytes == 0 {
-            return Ok(0);
+        let released = match bytes {
+            0 => Ok(0),
+            _ => self.reservation.release(bytes),
+        };
+        self.releasing.fetch_sub(1, Ordering::SeqCst);
+        Ok(released?)
+    }
+
+    /// Whether another thread made this writer spill since `generation`; its memory is back then.
+    fn spilled_since(&self, generation: u64) -> bool {
+        let spilled = self.lock().generation != generation;
+        // Holding no lock, this can wait for a release, which waits for nothing of ours.
+        while spilled && self.releasing.load(Ordering::SeqCst) > 0 {
+            thread::yield_now();
         }
-        Ok(self.reservation.release(bytes)?)
+        spilled
     }
 }
 

@@ -111,10 +111,11 @@ impl Staging {
     /// Writes everything that is staged to the spill file. The batches are handed out to be
     /// dropped when no lock is held, with the bytes that they were charged with.
     pub(crate) fn spill(&mut self) -> Result<(Vec<RecordBatch>, usize)> {
-        self.check()?;
+        // Also when it was finished while the caller waited for the lock.
         if self.batches.is_empty() {
             return Ok((Vec::new(), 0));
         }
+        self.check()?;
         if let Err(error) = self.write_spill() {
             self.failure = Some(error.to_string());
             return Err(error);
@@ -202,7 +203,8 @@ impl Staging {
         let mut gather = Gather::new(schema, &self.batches, &self.order, block_rows);
         let mut extents = self.spills.merged();
         let mut read_buffer = Vec::new();
-        let mut writer = BufBatchWriter::new_passthrough(&mut output, options_write(&self.options));
+        let write_size = self.options.write_buffer_size;
+        let mut writer = BufBatchWriter::new_passthrough(&mut output, write_size);
         for partition in 0..self.partitions {
             let spilled = !self.spills.is_empty()
                 && extents.take(partition, |extent| {
@@ -228,10 +230,6 @@ impl Staging {
     pub(crate) fn clear(&mut self) -> Vec<RecordBatch> {
         self.let_go().0
     }
-}
-
-fn options_write(options: &ShuffleWriterOptions) -> usize {
-    options.write_buffer_size
 }
 
 fn time_in_blocks(scratch: &ShuffleScratch) -> u64 {

@@ -28,8 +28,8 @@ pub struct ShuffleWriter {
 /// The path that the partitioning and the columns take.
 #[derive(Debug)]
 enum Path {
-    Multi(MultiPartitionShuffleRepartitioner),
-    Single(SinglePartitionShuffleWriter),
+    Multi(Box<MultiPartitionShuffleRepartitioner>),
+    Single(Box<SinglePartitionShuffleWriter>),
     ZeroColumns(ZeroColumnShuffleWriter),
 }
 
@@ -49,16 +49,15 @@ impl ShuffleWriter {
         let path = if schema.fields().is_empty() {
             Path::ZeroColumns(ZeroColumnShuffleWriter::new(schema, partitioner, options))
         } else if partitioner.partitions() == 1 {
-            Path::Single(SinglePartitionShuffleWriter::new(schema, options)?)
+            Path::Single(Box::new(SinglePartitionShuffleWriter::new(
+                schema, options,
+            )?))
         } else {
             let consumer = MemoryConsumer::new("ShuffleWriter").with_can_spill(true);
             let reservation = consumer.register(pool);
-            Path::Multi(MultiPartitionShuffleRepartitioner::new(
-                schema,
-                partitioner,
-                reservation,
-                options,
-            )?)
+            let writer =
+                MultiPartitionShuffleRepartitioner::new(schema, partitioner, reservation, options)?;
+            Path::Multi(Box::new(writer))
         };
         Ok(Self { path })
     }

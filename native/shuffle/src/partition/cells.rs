@@ -230,7 +230,10 @@ fn lists<'a, O: OffsetSizeTrait>(
     nulls: Option<&'a NullBuffer>,
     parts: &[&'a dyn Array],
 ) -> Result<DynCells<'a>> {
-    let parts = parts.iter().map(|part| cells(*part)).collect::<Result<_>>()?;
+    let parts = parts
+        .iter()
+        .map(|part| cells(*part))
+        .collect::<Result<_>>()?;
     Ok(Box::new(Lists {
         offsets,
         nulls,

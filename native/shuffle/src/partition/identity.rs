@@ -2,8 +2,8 @@
 //! values. It is the same in every process and for every slicing of the same values.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, GenericByteArray, OffsetSizeTrait, RecordBatch};
 use arrow_array::types::ByteArrayType;
+use arrow_array::{Array, GenericByteArray, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
 
@@ -170,10 +170,26 @@ fn fixed(array: &dyn Array, width: usize) -> DynCells<'_> {
     };
     let nulls = array.nulls();
     match width {
-        4 => Box::new(Fixed::<4> { values, nulls, width }),
-        8 => Box::new(Fixed::<8> { values, nulls, width }),
-        16 => Box::new(Fixed::<16> { values, nulls, width }),
-        _ => Box::new(Fixed::<0> { values, nulls, width }),
+        4 => Box::new(Fixed::<4> {
+            values,
+            nulls,
+            width,
+        }),
+        8 => Box::new(Fixed::<8> {
+            values,
+            nulls,
+            width,
+        }),
+        16 => Box::new(Fixed::<16> {
+            values,
+            nulls,
+            width,
+        }),
+        _ => Box::new(Fixed::<0> {
+            values,
+            nulls,
+            width,
+        }),
     }
 }
 
@@ -231,7 +247,10 @@ fn lists<'a, O: OffsetSizeTrait>(
     nulls: Option<&'a NullBuffer>,
     parts: &[&'a dyn Array],
 ) -> Result<DynCells<'a>> {
-    let parts = parts.iter().map(|part| cells(*part)).collect::<Result<_>>()?;
+    let parts = parts
+        .iter()
+        .map(|part| cells(*part))
+        .collect::<Result<_>>()?;
     Ok(Box::new(Lists {
         offsets,
         nulls,
@@ -242,7 +261,10 @@ fn lists<'a, O: OffsetSizeTrait>(
 impl<O: OffsetSizeTrait> Cells for Lists<'_, O> {
     fn mix_valid(&self, row: usize, hash: u64) -> u64 {
         let start = self.offsets.get(row).map_or(0, |start| start.as_usize());
-        let end = self.offsets.get(row + 1).map_or(start, |end| end.as_usize());
+        let end = self
+            .offsets
+            .get(row + 1)
+            .map_or(start, |end| end.as_usize());
         (start..end).fold(mix(hash, wide(end - start)), |hash, element| {
             let parts = self.parts.iter();
             parts.fold(hash, |hash, part| part.mix(element, hash))

@@ -90,7 +90,9 @@ impl ShufflePartitioning {
     pub fn partitioner(&self, schema: &Schema) -> Result<Box<dyn Partitioner>> {
         let partitions = self.partitions();
         if partitions == 0 || partitions > MAX_PARTITIONS {
-            return Err(ShuffleError::Unsupported(format!("{partitions} partitions")));
+            return Err(ShuffleError::Unsupported(format!(
+                "{partitions} partitions"
+            )));
         }
         Ok(match self {
             Self::Single => Box::new(HashPartitioner::new(Vec::new(), 1, schema)?),

@@ -6,7 +6,9 @@ pub(super) const SEED: u32 = 42;
 fn mix_word(hash: u32, word: u32) -> u32 {
     let word = word.wrapping_mul(0xcc9e_2d51).rotate_left(15);
     let hash = hash ^ word.wrapping_mul(0x1b87_3593);
-    hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    hash.rotate_left(13)
+        .wrapping_mul(5)
+        .wrapping_add(0xe654_6b64)
 }
 
 fn finish(hash: u32, length: u32) -> u32 {

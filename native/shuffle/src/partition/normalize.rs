@@ -17,13 +17,21 @@ pub(super) fn normalize_floats(array: &ArrayRef) -> Result<ArrayRef, ArrowError>
         DataType::Float32 => {
             let array = array.as_primitive::<Float32Type>();
             Arc::new(array.unary::<_, Float32Type>(|value| {
-                if value.is_nan() { f32::NAN } else { value + 0.0 }
+                if value.is_nan() {
+                    f32::NAN
+                } else {
+                    value + 0.0
+                }
             }))
         }
         DataType::Float64 => {
             let array = array.as_primitive::<Float64Type>();
             Arc::new(array.unary::<_, Float64Type>(|value| {
-                if value.is_nan() { f64::NAN } else { value + 0.0 }
+                if value.is_nan() {
+                    f64::NAN
+                } else {
+                    value + 0.0
+                }
             }))
         }
         _ => {

@@ -52,7 +52,11 @@ impl Partitioner for RoundRobinPartitioner {
             // The upper half chooses the partition, so that the table's low bits don't matter.
             let place = ((hash >> 32) + u64::from(*count)) % partitions;
             // Counting modulo n keeps the count small.
-            *count = if *count + 1 == self.partitions { 0 } else { *count + 1 };
+            *count = if *count + 1 == self.partitions {
+                0
+            } else {
+                *count + 1
+            };
             ids.push(u32::try_from(place).unwrap_or(0));
         }
         Ok(())
