@@ -30,7 +30,7 @@ pub struct ShuffleWriter {
 enum Path {
     Multi(Box<MultiPartitionShuffleRepartitioner>),
     Single(Box<SinglePartitionShuffleWriter>),
-    ZeroColumns(ZeroColumnShuffleWriter),
+    ZeroColumns(Box<ZeroColumnShuffleWriter>),
 }
 
 impl ShuffleWriter {
@@ -47,7 +47,11 @@ impl ShuffleWriter {
     ) -> Result<Self> {
         let partitioner = partitioning.partitioner(&schema)?;
         let path = if schema.fields().is_empty() {
-            Path::ZeroColumns(ZeroColumnShuffleWriter::new(schema, partitioner, options))
+            Path::ZeroColumns(Box::new(ZeroColumnShuffleWriter::new(
+                schema,
+                partitioner,
+                options,
+            )))
         } else if partitioner.partitions() == 1 {
             Path::Single(Box::new(SinglePartitionShuffleWriter::new(
                 schema, options,
