@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{Field, Schema};
 use comet_block::Codec;
 use comet_shuffle_writer::{ShufflePartitioning, ShuffleWriter, ShuffleWriterOptions};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
