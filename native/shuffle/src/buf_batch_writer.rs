@@ -1,0 +1,213 @@
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+
+use crate::{Result, ShuffleScratch};
+
+/// Where the bytes of blocks go.
+pub trait BlockSink {
+    /// Takes whole blocks.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    fn write_blocks(&mut self, blocks: &[u8]) -> Result<()>;
+
+    /// Writes out what was taken.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    fn flush(&mut self) -> Result<()>;
+}
+
+impl<S: BlockSink> BlockSink for &mut S {
+    fn write_blocks(&mut self, blocks: &[u8]) -> Result<()> {
+        (**self).write_blocks(blocks)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        (**self).flush()
+    }
+}
+
+/// Turns batches into blocks and collects these in the scratch buffer until they are worth a call
+/// of the sink.
+///
+/// The scratch is handed to every call, since all writers of a task share it. Before another
+/// writer uses it this one has to be drained.
+#[derive(Debug)]
+pub struct BufBatchWriter<S> {
+    sink: S,
+    /// The scratch buffer is drained when it holds this much.
+    write_size: usize,
+    mode: Mode,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Passthrough,
+    Coalesce(Pending),
+}
+
+/// Rows that will share a block. There is always the last row among them, once there is any, so
+/// that the last block can be marked as such.
+#[derive(Debug)]
+struct Pending {
+    schema: SchemaRef,
+    block_rows: usize,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+}
+
+impl<S: BlockSink> BufBatchWriter<S> {
+    /// A writer that joins small batches, and cuts large ones, into blocks of `block_rows` rows.
+    pub fn new(sink: S, write_size: usize, schema: SchemaRef, block_rows: usize) -> Self {
+        let pending = Pending {
+            schema,
+            block_rows: block_rows.max(1),
+            batches: Vec::new(),
+            rows: 0,
+        };
+        Self {
+            sink,
+            write_size,
+            mode: Mode::Coalesce(pending),
+        }
+    }
+
+    /// A writer that makes every batch a block of its own, in order.
+    pub fn new_passthrough(sink: S, write_size: usize) -> Self {
+        Self {
+            sink,
+            write_size,
+            mode: Mode::Passthrough,
+        }
+    }
+
+    /// The sink. What isn't drained has not reached it.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// The sink, when writing is done.
+    pub fn into_sink(self) -> S {
+        self.sink
+    }
+
+    /// Writes `batch`. `last` marks the last block of the partition: it is the block that holds
+    /// the batch's last row.
+    ///
+    /// # Errors
+    ///
+    /// If the block cannot be made or written.
+    pub fn write(
+        &mut self,
+        batch: &RecordBatch,
+        last: bool,
+        scratch: &mut ShuffleScratch,
+    ) -> Result<()> {
+        if let Mode::Coalesce(pending) = &mut self.mode {
+            let mut from = 0;
+            while from < batch.num_rows() {
+                let room = pending.block_rows - pending.rows;
+                if room == 0 {
+                    let block = pending.take()?;
+                    encode(&mut self.sink, self.write_size, &block, false, scratch)?;
+                    continue;
+                }
+                let length = room.min(batch.num_rows() - from);
+                pending.rows += length;
+                pending.batches.push(batch.slice(from, length));
+                from += length;
+            }
+            if last {
+                return self.end(scratch);
+            }
+            return Ok(());
+        }
+        encode(&mut self.sink, self.write_size, batch, last, scratch)
+    }
+
+    /// Ends a partition: its pending rows become its last block; without any, a block without
+    /// rows says that it was the last.
+    ///
+    /// # Errors
+    ///
+    /// If the block cannot be made or written.
+    pub fn end(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
+        match &mut self.mode {
+            Mode::Coalesce(pending) if pending.rows > 0 => {
+                let block = pending.take()?;
+                encode(&mut self.sink, self.write_size, &block, true, scratch)
+            }
+            _ => {
+                scratch.blocks.write_end(&mut scratch.buffer);
+                Ok(())
+            }
+        }
+    }
+
+    /// The rows that wait for more.
+    pub fn pending_rows(&self) -> usize {
+        match &self.mode {
+            Mode::Passthrough => 0,
+            Mode::Coalesce(pending) => pending.rows,
+        }
+    }
+
+    /// Hands the buffered blocks to the sink without flushing that.
+    ///
+    /// # Errors
+    ///
+    /// If the sink fails.
+    pub fn drain(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
+        drain(&mut self.sink, scratch)
+    }
+
+    /// Drains, and flushes the sink.
+    ///
+    /// # Errors
+    ///
+    /// If the sink fails.
+    pub fn flush(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
+        self.drain(scratch)?;
+        self.sink.flush()
+    }
+}
+
+fn encode<S: BlockSink>(
+    sink: &mut S,
+    write_size: usize,
+    batch: &RecordBatch,
+    last: bool,
+    scratch: &mut ShuffleScratch,
+) -> Result<()> {
+    let stats = scratch.blocks.write(batch, last, &mut scratch.buffer)?;
+    scratch.metrics.add_block(&stats);
+    if scratch.buffer.len() >= write_size {
+        drain(sink, scratch)?;
+    }
+    Ok(())
+}
+
+fn drain<S: BlockSink>(sink: &mut S, scratch: &mut ShuffleScratch) -> Result<()> {
+    if scratch.buffer.is_empty() {
+        return Ok(());
+    }
+    let drained = sink.write_blocks(&scratch.buffer);
+    scratch.buffer.clear();
+    drained
+}
+
+impl Pending {
+    fn take(&mut self) -> Result<RecordBatch> {
+        self.rows = 0;
+        let block = match self.batches.as_slice() {
+            [batch] => batch.clone(),
+            batches => concat_batches(&self.schema, batches)?,
+        };
+        self.batches.clear();
+        Ok(block)
+    }
+}

@@ -1,0 +1,253 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use comet_memory::StepReservation;
+use datafusion_execution::memory_pool::MemoryReservation;
+
+use crate::metrics::{nanos_since, wide};
+use crate::partition::Partitioner;
+use crate::staging::Staging;
+use crate::{PartitionOutput, Result, ShuffleMetrics, ShuffleWriterOptions};
+
+/// Spreads batches over partitions: stages them, and when memory is denied, `max_buffer_bytes` is
+/// reached or the input ends, sorts references to their rows by partition and gathers these column
+/// by column into blocks.
+///
+/// The staged batches are behind a lock that is never held while memory is requested or released:
+/// Spark, which answers such calls, may at the same time wait for a spill of this very
+/// repartitioner, from any thread.
+#[derive(Debug)]
+pub struct MultiPartitionShuffleRepartitioner {
+    partitioner: Box<dyn Partitioner>,
+    ids: Vec<u32>,
+    max_buffer_bytes: usize,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    staging: Mutex<Staging>,
+    /// The thread that has `staging`.
+    owner: Mutex<Option<ThreadId>>,
+    /// Set when the final file is written, which frees everything anyway.
+    finishing: AtomicBool,
+    /// Spills whose batches are gone and whose memory is on its way back.
+    releasing: AtomicUsize,
+    reservation: StepReservation,
+}
+
+/// Makes a repartitioner spill, from any thread.
+#[derive(Debug, Clone)]
+pub struct SpillHandle(Weak<Shared>);
+
+impl std::fmt::Debug for dyn Partitioner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Partitioner({})", self.partitions())
+    }
+}
+
+impl SpillHandle {
+    /// Spills if anything is staged, and returns the bytes given back to the pool: all of what was
+    /// staged, which may be more or less than `bytes`. It is 0 if the writer is writing its final
+    /// file, if it is gone, or if this thread is inside of it, in the middle of moving rows.
+    ///
+    /// # Errors
+    ///
+    /// If the spill file cannot be written. The writer fails then, too.
+    pub fn spill(&self, bytes: usize) -> Result<usize> {
+        match self.0.upgrade() {
+            Some(shared) if bytes > 0 => shared.spill(),
+            _ => Ok(0),
+        }
+    }
+}
+
+impl MultiPartitionShuffleRepartitioner {
+    /// A repartitioner of batches of `schema` whose memory comes from `reservation`.
+    ///
+    /// # Errors
+    ///
+    /// If blocks cannot hold the schema or the codec cannot be set up.
+    pub fn new(
+        schema: SchemaRef,
+        partitioner: Box<dyn Partitioner>,
+        reservation: MemoryReservation,
+        options: ShuffleWriterOptions,
+    ) -> Result<Self> {
+        let limit = options.max_buffer_bytes;
+        let reservation = StepReservation::new(reservation, options.reservation_step, limit);
+        let staging = Staging::new(schema, partitioner.partitions(), options)?;
+        Ok(Self {
+            partitioner,
+            ids: Vec::new(),
+            max_buffer_bytes: limit.unwrap_or(usize::MAX),
+            shared: Arc::new(Shared {
+                staging: Mutex::new(staging),
+                owner: Mutex::new(None),
+                finishing: AtomicBool::new(false),
+                releasing: AtomicUsize::new(0),
+                reservation,
+            }),
+        })
+    }
+
+    /// Stages `batch`.
+    ///
+    /// # Errors
+    ///
+    /// If a key cannot be evaluated, a spill fails, or memory is denied with nothing left to spill.
+    pub fn insert_batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let started = Instant::now();
+        self.partitioner.assign(batch, &mut self.ids)?;
+        let nanos = nanos_since(started);
+        let partitioner_bytes = self.partitioner.memory_size();
+        let price = loop {
+            let (price, overhead, generation) = {
+                let staging = self.shared.lock();
+                staging.check()?;
+                let overhead = staging.overhead_now() + partitioner_bytes;
+                let growth = overhead.saturating_sub(staging.overhead);
+                (staging.price(batch), growth, staging.generation)
+            };
+            if let Err(denied) = self.shared.reservation.try_grow(price + overhead) {
+                if !denied.is_denied() {
+                    return Err(denied.into());
+                }
+                if self.shared.spill()? > 0 || self.shared.spilled_since(generation) {
+                    continue;
+                }
+                return Err(denied.into());
+            }
+            let mut staging = self.shared.lock();
+            if staging.generation == generation {
+                staging.overhead += overhead;
+                staging.stage(batch, &self.ids, price);
+                let metrics = &mut staging.scratch.metrics;
+                metrics.input_batches += 1;
+                metrics.rows += wide(batch.num_rows());
+                metrics.partition_nanos += nanos;
+                break staging.buffered_bytes();
+            }
+            // Spilled in between: what the batch shared with those before it is now its own.
+            drop(staging);
+            self.shared.reservation.shrink(price + overhead)?;
+        };
+        if price >= self.max_buffer_bytes {
+            self.shared.spill()?;
+        }
+        Ok(())
+    }
+
+    /// The bytes that are charged for what is resident: staged batches, row references, scratch.
+    pub fn used(&self) -> usize {
+        self.shared.reservation.used()
+    }
+
+    /// The bytes of staged batches and their row references, which `max_buffer_bytes` limits.
+    pub fn buffered_bytes(&self) -> usize {
+        self.shared.lock().buffered_bytes()
+    }
+
+    /// What makes this repartitioner spill.
+    pub fn spill_handle(&self) -> SpillHandle {
+        SpillHandle(Arc::downgrade(&self.shared))
+    }
+
+    /// Writes the final file and gives all memory back.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written or read, or the task is killed. No file is left then.
+    pub fn finish(self) -> Result<(PartitionOutput, ShuffleMetrics)> {
+        self.shared.finishing.store(true, Ordering::SeqCst);
+        let (output, metrics, batches) = {
+            let mut staging = self.shared.lock();
+            let output = staging.finish();
+            let batches = staging.clear();
+            (output, staging.scratch.metrics, batches)
+        };
+        drop(batches);
+        self.shared.reservation.free()?;
+        Ok((output?, metrics))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> StagingGuard<'_> {
+        // A panic cannot leave rows half moved that anybody would write: it ends the task.
+        let staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.owner() = Some(thread::current().id());
+        StagingGuard {
+            owner: &self.owner,
+            staging,
+        }
+    }
+
+    fn owner(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spill(&self) -> Result<usize> {
+        let finishing = self.finishing.load(Ordering::SeqCst);
+        if finishing || *self.owner() == Some(thread::current().id()) {
+            return Ok(0);
+        }
+        let (batches, bytes) = {
+            let mut staging = self.lock();
+            let spilled = staging.spill()?;
+            self.releasing.fetch_add(1, Ordering::SeqCst);
+            spilled
+        };
+        drop(batches);
+        let released = match bytes {
+            0 => Ok(0),
+            _ => self.reservation.release(bytes),
+        };
+        self.releasing.fetch_sub(1, Ordering::SeqCst);
+        Ok(released?)
+    }
+
+    /// Whether another thread made this writer spill since `generation`; its memory is back then.
+    fn spilled_since(&self, generation: u64) -> bool {
+        let spilled = self.lock().generation != generation;
+        // Holding no lock, this can wait for a release, which waits for nothing of ours.
+        while spilled && self.releasing.load(Ordering::SeqCst) > 0 {
+            thread::yield_now();
+        }
+        spilled
+    }
+}
+
+/// The staging lock, and whose it is.
+struct StagingGuard<'a> {
+    owner: &'a Mutex<Option<ThreadId>>,
+    staging: MutexGuard<'a, Staging>,
+}
+
+impl std::ops::Deref for StagingGuard<'_> {
+    type Target = Staging;
+
+    fn deref(&self) -> &Staging {
+        &self.staging
+    }
+}
+
+impl std::ops::DerefMut for StagingGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Staging {
+        &mut self.staging
+    }
+}
+
+impl Drop for StagingGuard<'_> {
+    fn drop(&mut self) {
+        // Before the lock itself goes, which happens after this.
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
