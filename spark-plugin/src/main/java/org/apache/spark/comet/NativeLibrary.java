@@ -64,7 +64,7 @@ public final class NativeLibrary {
     return build.getProperty("version") + "+" + build.getProperty("revision");
   }
 
-  private static void loadFrom(String platform) throws IOException {
+  static void loadFrom(String platform) throws IOException {
     Path file = Files.createTempFile("comet-shuffle-", "-" + FILE_NAME);
     try {
       try (InputStream in =

@@ -32,6 +32,11 @@ class NativeSuite extends AnyFunSuite {
     assert(failure.getMessage.contains("scripts/build"))
   }
 
+  test("a platform without a library is refused with its name and those that have one") {
+    val failure = intercept[CometNativeException](NativeLibrary.loadFrom("plan9-mips"))
+    assert(failure.getMessage.contains("plan9-mips") && failure.getMessage.contains("linux-x86_64"))
+  }
+
   test("an error is an exception with the native message") {
     NativeLibrary.load()
     val failure = intercept[CometNativeException](Native.fail(0))
