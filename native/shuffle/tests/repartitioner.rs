@@ -148,7 +148,10 @@ fn offsets_match_data_file_with_spilled_and_in_memory_batches() {
                     .as_any()
                     .downcast_ref::<arrow_array::Int32Array>()
                     .unwrap();
-                assert_eq!(block.slice(row, 1), all.slice(id.value(0) as usize, 1));
+                assert_eq!(
+                    block.slice(row, 1),
+                    all.slice(usize::try_from(id.value(0)).unwrap(), 1)
+                );
             }
         }
     }
