@@ -19,12 +19,11 @@ object CometActivation extends Logging {
   // The application that was warned last: a JVM can run several, one after another.
   private var warned: SparkConf = _
 
-  /**
-   * What stands in the way of the shuffle in the application of `conf`, with its remedy. It is logged as a warning, once
-   * for an application.
-   *
-   * @param manager the application's shuffle manager, once there is one
-   */
+  /** What stands in the way of the shuffle in the application of `conf`, with its remedy. It is logged as a warning, once
+    * for an application.
+    *
+    * @param manager the application's shuffle manager, once there is one
+    */
   def obstacle(conf: SparkConf, manager: Option[ShuffleManager]): Option[String] = synchronized {
     val found = CometConf.invalidValue(conf)
       .orElse(offHeapObstacle(conf))

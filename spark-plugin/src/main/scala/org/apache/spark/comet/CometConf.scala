@@ -7,19 +7,19 @@ import scala.util.Try
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.internal.SQLConf
 
-/**
- * One option. SQLConf knows it as a string, whatever its type: a bad value must not keep Spark from making a session,
- * as it would with a typed entry.
- *
- * @param allowed what a value must be, for messages
- * @param parse the value of a string, if it is allowed
- */
+/** One option. SQLConf knows it as a string, whatever its type: a bad value must not keep Spark from making a session,
+  * as it would with a typed entry.
+  *
+  * @param allowed what a value must be, for messages
+  * @param parse the value of a string, if it is allowed
+  */
 final class CometOption[T](
     val key: String,
     val default: T,
     allowed: String,
     val doc: String,
-    parse: String => Option[T]) {
+    parse: String => Option[T]
+) {
 
   SQLConf.buildConf(key).doc(doc).version("0.1.0").stringConf.createWithDefault(default.toString)
 
@@ -56,7 +56,8 @@ object CometConf {
       default,
       s"a whole number from $min to $max",
       doc,
-      _.trim.toIntOption.filter(value => value >= min && value <= max))
+      _.trim.toIntOption.filter(value => value >= min && value <= max)
+    )
 
   private def oneOf(key: String, values: Seq[String], doc: String): CometOption[String] =
     new CometOption(
@@ -64,38 +65,44 @@ object CometConf {
       values.head,
       s"one of ${values.mkString(", ")}",
       doc,
-      text => Some(text.trim.toLowerCase(Locale.ROOT)).filter(values.contains))
+      text => Some(text.trim.toLowerCase(Locale.ROOT)).filter(values.contains)
+    )
 
   private val MaxRows = 1 << 20
 
   val SHUFFLE_ENABLED: CometOption[Boolean] = boolean(
     "spark.comet.shuffle.enabled",
     default = true,
-    "Whether exchanges of queries go through Comet Shuffle where they can.")
+    "Whether exchanges of queries go through Comet Shuffle where they can."
+  )
 
   val SHUFFLE_MODE: CometOption[String] = oneOf(
     "spark.comet.shuffle.mode",
     Seq("auto", "jvm"),
     "How map output is written. jvm: rows are collected in pages and turned into columnar blocks. " +
-      "auto: the best way for each exchange; in this version the same as jvm.")
+      "auto: the best way for each exchange; in this version the same as jvm."
+  )
 
   val SHUFFLE_FORMAT: CometOption[String] = oneOf(
     "spark.comet.shuffle.format",
     Seq("ipc"),
-    "Payload of the shuffle's blocks. ipc: an Arrow IPC stream.")
+    "Payload of the shuffle's blocks. ipc: an Arrow IPC stream."
+  )
 
   val COMPRESSION_CODEC: CometOption[String] = oneOf(
     "spark.comet.shuffle.compression.codec",
     Seq("lz4", "zstd", "snappy", "none"),
     "Codec of the shuffle's blocks: lz4, zstd, snappy or none. Blocks are not compressed when " +
-      "spark.shuffle.compress is false.")
+      "spark.shuffle.compress is false."
+  )
 
   val ZSTD_LEVEL: CometOption[Int] = int(
     "spark.comet.shuffle.compression.zstd.level",
     default = 1,
     min = 1,
     max = 22,
-    "Level of the codec zstd.")
+    "Level of the codec zstd."
+  )
 
   val MAX_WRITERS_PER_EXECUTOR: CometOption[Int] = int(
     "spark.comet.shuffle.jvm.maxWritersPerExecutor",
@@ -103,14 +110,16 @@ object CometConf {
     min = 1,
     max = Int.MaxValue,
     "An exchange goes through the bypass writer, which holds a page for each partition, only if " +
-      "its partitions times spark.executor.cores (1 when unset) are at most this many.")
+      "its partitions times spark.executor.cores (1 when unset) are at most this many."
+  )
 
   val JVM_BATCH_SIZE: CometOption[Int] = int(
     "spark.comet.shuffle.jvm.batchSize",
     default = 8192,
     min = 1,
     max = MaxRows,
-    "Rows of a partition that are collected before they are written out as a block.")
+    "Rows of a partition that are collected before they are written out as a block."
+  )
 
   val BATCH_SIZE: CometOption[Int] = int(
     "spark.comet.batchSize",
@@ -118,7 +127,8 @@ object CometConf {
     min = 1,
     max = MaxRows,
     "Rows of a batch that the reading side of a shuffle hands on: smaller blocks are joined up to " +
-      "this many rows.")
+      "this many rows."
+  )
 
   val SIZE_IN_BYTES_MULTIPLIER: CometOption[Double] = new CometOption(
     "spark.comet.shuffle.sizeInBytesMultiplier",
@@ -126,13 +136,15 @@ object CometConf {
     "a number greater than 0",
     "Factor on the size that an exchange reports to adaptive execution, which is that of Spark's " +
       "rows. Below 1.0 more joins become broadcast joins, above 1.0 fewer.",
-    text => Try(text.trim.toDouble).toOption.filter(value => value > 0 && !value.isInfinite))
+    text => Try(text.trim.toDouble).toOption.filter(value => value > 0 && !value.isInfinite)
+  )
 
   val EXPLAIN_FALLBACK_ENABLED: CometOption[Boolean] = boolean(
     "spark.comet.explain.fallback.enabled",
     default = false,
     "Whether the reason is logged for each exchange that stays with Spark's shuffle. explain shows " +
-      "it in any case.")
+      "it in any case."
+  )
 
   /** All options, in the order of the documentation. */
   val options: Seq[CometOption[_]] = Seq(
@@ -145,7 +157,8 @@ object CometConf {
     JVM_BATCH_SIZE,
     BATCH_SIZE,
     SIZE_IN_BYTES_MULTIPLIER,
-    EXPLAIN_FALLBACK_ENABLED)
+    EXPLAIN_FALLBACK_ENABLED
+  )
 
   /** What is wrong with the first option whose value cannot be taken. */
   def invalidValue(conf: SparkConf): Option[String] =

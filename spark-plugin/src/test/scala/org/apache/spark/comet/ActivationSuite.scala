@@ -103,10 +103,15 @@ class ActivationSuite extends CometTestBase {
       ("spark.comet.shuffle.sizeInBytesMultiplier", "0", "greater than 0"),
       ("spark.comet.shuffle.enabled", "perhaps", "true or false")
     )
-  ) {
+  )
     off(s"$key=$value", pluginConfs :+ (key -> value), key, value, allowed)
-  }
-  off("a bad value, set up by hand", offHeapConfs ++ byHand :+ (Codec -> "rar"), Codec, "rar", "lz4")
+  off(
+    "a bad value, set up by hand",
+    offHeapConfs ++ byHand :+ (Codec -> "rar"),
+    Codec,
+    "rar",
+    "lz4"
+  )
 
   test("switched off in the configuration, or in a session") {
     val disabled = "spark.comet.shuffle.enabled" -> "false"

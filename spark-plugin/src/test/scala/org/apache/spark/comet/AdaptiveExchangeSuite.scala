@@ -3,7 +3,11 @@ package org.apache.spark.comet
 import org.apache.spark.sql.classic.DataFrame
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, ShuffleQueryStageExec}
-import org.apache.spark.sql.execution.exchange.{REBALANCE_PARTITIONS_BY_COL, REPARTITION_BY_NUM, ReusedExchangeExec}
+import org.apache.spark.sql.execution.exchange.{
+  REBALANCE_PARTITIONS_BY_COL,
+  REPARTITION_BY_NUM,
+  ReusedExchangeExec
+}
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, SortMergeJoinExec}
 
 /** What adaptive execution makes of our exchange. */
@@ -107,7 +111,7 @@ class AdaptiveExchangeSuite extends ReferenceTests {
     _.sql("select /*+ rebalance */ * from facts")
   )((df, _) => assertComet(df))
 
-  for (on <- Seq(true, false)) {
+  for (on <- Seq(true, false))
     compared(s"equal exchanges are made once, AQE $on", Aqe -> on.toString)(
       _.sql("with t as (select k, count(*) c from facts group by k) " +
         "select a.k, a.c, b.c from t a join t b on a.k = b.k")
@@ -117,7 +121,6 @@ class AdaptiveExchangeSuite extends ReferenceTests {
       val reused = collect(plan) { case ReusedExchangeExec(_, child) => child }
       assert(reused.nonEmpty && reused.forall(isComet), plan.toString)
     }
-  }
 
   compared("an empty side ends the join", aqe)(
     _.sql("select * from facts join (select k from names where name = 'none' group by k) using (k)")

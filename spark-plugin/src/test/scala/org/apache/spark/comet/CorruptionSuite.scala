@@ -15,7 +15,8 @@ class CorruptionSuite extends CometTestBase {
   private val confs = Seq(
     Aqe -> "false",
     "spark.stage.maxConsecutiveAttempts" -> "4",
-    "spark.sql.shuffle.partitions" -> "4")
+    "spark.sql.shuffle.partitions" -> "4"
+  )
 
   private def dataFiles(): Seq[File] = localFiles().filter(_.getName.endsWith(".data"))
 
@@ -110,7 +111,8 @@ class CorruptionSuite extends CometTestBase {
       Aqe -> "true",
       "spark.sql.adaptive.coalescePartitions.parallelismFirst" -> "false",
       "spark.stage.maxConsecutiveAttempts" -> "4",
-      "spark.sql.shuffle.partitions" -> "8") { session =>
+      "spark.sql.shuffle.partitions" -> "8"
+    ) { session =>
       val stages = countStages(session)
       var damaged = 0
       // Damages the output of the map stage before the reducer that reads all eight partitions starts.

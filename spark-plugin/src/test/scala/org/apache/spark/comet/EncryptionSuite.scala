@@ -11,13 +11,14 @@ class EncryptionSuite extends CometTestBase {
 
   private val marker = "a-marker-that-must-not-be-readable"
 
-  for ((memory, spills) <- Seq("256m" -> false, "4m" -> true); adaptive <- Seq("true", "false")) {
+  for ((memory, spills) <- Seq("256m" -> false, "4m" -> true); adaptive <- Seq("true", "false"))
     test(s"encrypted shuffle, off-heap memory $memory, adaptive execution $adaptive") {
       withComet(
         "spark.io.encryption.enabled" -> "true",
         Codec -> "none",
         Aqe -> adaptive,
-        OffHeapSize -> memory) { session =>
+        OffHeapSize -> memory
+      ) { session =>
         val df = session.range(0, 60000, 1, 2)
           .select(col("id"), lit(marker).as("text"), col("id").cast("string").as("other"))
           .repartition(6, col("id"))
@@ -35,5 +36,4 @@ class EncryptionSuite extends CometTestBase {
         }
       }
     }
-  }
 }

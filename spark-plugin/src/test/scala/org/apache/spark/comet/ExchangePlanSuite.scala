@@ -14,7 +14,7 @@ class ExchangePlanSuite extends ReferenceTests {
   }
 
   test("explain names the exchange") {
-    for (on <- Seq("true", "false"); mode <- Seq("simple", "extended", "formatted")) {
+    for (on <- Seq("true", "false"); mode <- Seq("simple", "extended", "formatted"))
       withSqlConf(session, Aqe -> on) {
         val text = explained("select k, count(*) from facts group by k", mode)
         withClue(s"AQE $on, $mode: $text") {
@@ -24,24 +24,24 @@ class ExchangePlanSuite extends ReferenceTests {
           assert(text.contains("1 of 1 shuffle exchanges are Comet's"))
         }
       }
-    }
   }
 
   test("explain and the log say why an exchange stays with Spark") {
     val many = "spark.sql.shuffle.partitions" -> "300"
-    for (on <- Seq("true", "false"); mode <- Seq("simple", "formatted")) {
+    for (on <- Seq("true", "false"); mode <- Seq("simple", "formatted"))
       withSqlConf(session, Aqe -> on, many, "spark.comet.explain.fallback.enabled" -> "true") {
         val (text, log) = captureLog("org.apache.spark.comet") {
           explained("select k, count(*) from facts group by k", mode)
         }
         withClue(s"AQE $on, $mode: $text") {
           assert(text.contains("== Extended Information (Comet Shuffle) =="))
-          assert(text.contains("300 partitions are more than spark.shuffle.sort.bypassMergeThreshold"))
+          assert(
+            text.contains("300 partitions are more than spark.shuffle.sort.bypassMergeThreshold")
+          )
           assert(!text.contains("CometShuffleExchange"))
         }
         assert(LogCapture.messages(log).count(_.contains("300 partitions")) === 1)
       }
-    }
     withSqlConf(session, many) {
       val (_, log) = captureLog("org.apache.spark.comet") {
         explained("select k, count(*) from facts group by k", "simple")
@@ -63,7 +63,7 @@ class ExchangePlanSuite extends ReferenceTests {
       "round robin" -> "select /*+ repartition(5) */ * from facts",
       "no columns" -> "select count(*) from (select /*+ repartition(5) */ 1 from facts)"
     )
-  ) {
+  )
     compared(s"metrics are Spark's: $name")(_.sql(query)) { (df, reference) =>
       val ours = assertComet(df)
       assert(ours.length === reference.metrics.length)
@@ -78,7 +78,6 @@ class ExchangePlanSuite extends ReferenceTests {
           exchange.metrics("shuffleBytesWritten").value)
       }
     }
-  }
 
   // Which exchange is ours is decided while planning, so two plans are put together.
   test("rows go to the partitions that Spark's exchange sends them to") {
@@ -103,13 +102,13 @@ class ExchangePlanSuite extends ReferenceTests {
   compared("subqueries", Aqe -> "true")(
     _.sql("select k, count(*) from facts where d > (select avg(d) from facts) and " +
       "k in (select k from names where name like '%1%') group by k")
-  ) { (df, _) => assertComet(df) }
+  )((df, _) => assertComet(df))
 
   test("dynamic partition pruning") {
     val path = temporaryFolder().toString
     session.table("facts").write.mode("overwrite").partitionBy("k").parquet(path)
     session.read.parquet(path).createOrReplaceTempView("partitioned")
-    for (on <- Seq("true", "false")) {
+    for (on <- Seq("true", "false"))
       withSqlConf(session, Aqe -> on, "spark.sql.autoBroadcastJoinThreshold" -> "10m") {
         val df = session.sql(
           "select p.k, count(*) c from partitioned p join names n on p.k = n.k " +
@@ -119,7 +118,6 @@ class ExchangePlanSuite extends ReferenceTests {
         assert(df.queryExecution.executedPlan.toString.contains("dynamicpruning"))
         assertComet(df)
       }
-    }
   }
 
   test("a streaming aggregation") {
@@ -143,7 +141,7 @@ class ExchangePlanSuite extends ReferenceTests {
   }
 
   test("a cached exchange") {
-    for (on <- Seq("true", "false")) {
+    for (on <- Seq("true", "false"))
       withSqlConf(session, Aqe -> on) {
         val cached = session.table("facts").repartition(5).persist(StorageLevel.MEMORY_ONLY)
         try {
@@ -153,17 +151,15 @@ class ExchangePlanSuite extends ReferenceTests {
           assert(rows === (0 until 20000).map(i => (i % 1000).toString))
         } finally cached.unpersist(true)
       }
-    }
   }
 
   test("a limit stops early and leaves nothing") {
-    for (on <- Seq("true", "false")) {
+    for (on <- Seq("true", "false"))
       withSqlConf(session, Aqe -> on, "spark.comet.batchSize" -> "10") {
         assert(session.table("facts").repartition(5).limit(7).collect().length === 7)
         assert(session.table("facts").repartition(5).take(3).length === 3)
         assert(session.table("facts").repartition(5).selectExpr("id").limit(20).count() === 20)
       }
-    }
     assertNothingLeft()
   }
 
@@ -185,5 +181,5 @@ class ExchangePlanSuite extends ReferenceTests {
   compared("union of exchanges, and a columnar source")(
     _.sql("select * from (select /*+ repartition(3) */ id, s from facts union all " +
       "select /*+ repartition(4, k) */ k, name from names) order by 1, 2")
-  ) { (df, _) => assertComet(df) }
+  )((df, _) => assertComet(df))
 }

@@ -10,10 +10,9 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import org.apache.spark.util.Utils
 
-/**
- * Real applications by spark-submit on a cluster of two executors in JVMs of their own. The jar comes by `--jars` alone.
- * scripts/test sets SPARK_HOME to the distribution that it installed.
- */
+/** Real applications by spark-submit on a cluster of two executors in JVMs of their own. The jar comes by `--jars` alone.
+  * scripts/test sets SPARK_HOME to the distribution that it installed.
+  */
 class LocalClusterSuite extends AnyFunSuite {
 
   private val jar = System.getProperty("comet.test.jar")
@@ -24,19 +23,26 @@ class LocalClusterSuite extends AnyFunSuite {
 
   private def sparkHome: String = sys.env.getOrElse(
     "SPARK_HOME",
-    fail("SPARK_HOME is not set; run this suite by scripts/test, which installs a distribution"))
+    fail("SPARK_HOME is not set; run this suite by scripts/test, which installs a distribution")
+  )
 
   /** Runs the job, and returns what it and Spark printed. */
   private def submit(confs: Seq[String]): String = {
     val folder = CometTestBase.temporaryFolder()
     val output = folder.resolve("output.txt")
     val command = Seq(
-      s"$sparkHome/bin/spark-submit", "--master", "local-cluster[2,1,1024]", "--jars", jar) ++
+      s"$sparkHome/bin/spark-submit",
+      "--master",
+      "local-cluster[2,1,1024]",
+      "--jars",
+      jar
+    ) ++
       (confs ++ Seq(
         "spark.ui.enabled=false",
         "spark.sql.shuffle.partitions=8",
         s"spark.local.dir=${folder.resolve("local")}",
-        s"spark.sql.warehouse.dir=${folder.resolve("warehouse")}"))
+        s"spark.sql.warehouse.dir=${folder.resolve("warehouse")}"
+      ))
         .flatMap(conf => Seq("--conf", conf)) :+ job.toString
     val builder = new ProcessBuilder(command: _*)
       .directory(folder.toFile)
@@ -86,7 +92,8 @@ class LocalClusterSuite extends AnyFunSuite {
   test("shuffle manager and extension set by hand do, too") {
     assertOurs(submit(offHeap ++ Seq(
       s"spark.shuffle.manager=${CometActivation.ManagerClass}",
-      s"spark.sql.extensions=${CometActivation.ExtensionsClass}")))
+      s"spark.sql.extensions=${CometActivation.ExtensionsClass}"
+    )))
   }
 
   test("without off-heap memory the application runs on Spark's shuffle and says why, once") {

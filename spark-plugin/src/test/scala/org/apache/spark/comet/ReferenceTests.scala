@@ -74,11 +74,11 @@ trait ReferenceTests extends CometTestBase with BeforeAndAfterAll {
   override def beforeAll(): Unit = {
     super.beforeAll()
     val spark = startAndPrepare(Nil)
-    try {
+    try
       queries.foreach { case (name, query) =>
         references(name) = withSqlConf(spark, query.confs: _*)(run(spark, query)._2)
       }
-    } finally stop(spark)
+    finally stop(spark)
     comet = startAndPrepare(pluginConfs)
   }
 

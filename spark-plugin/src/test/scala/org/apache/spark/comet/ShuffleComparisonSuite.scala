@@ -7,7 +7,12 @@ import org.scalatest.BeforeAndAfterAll
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Repartition, RepartitionByExpression, Window}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  LogicalPlan,
+  Repartition,
+  RepartitionByExpression,
+  Window
+}
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.types.{DataType, MapType, VariantType}
 

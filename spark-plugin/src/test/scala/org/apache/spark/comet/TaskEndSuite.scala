@@ -76,12 +76,15 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
       test(s"failure while $place, $kind") {
         withApp(memory) { session =>
           val failure = intercept[Exception](query(session, "fail", below).collect())
-          assert(Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null)
-            .exists(_.toString.contains("on purpose")), failure)
+          assert(
+            Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null)
+              .exists(_.toString.contains("on purpose")),
+            failure
+          )
         }
       }
 
-      for (interrupt <- Seq(true, false)) {
+      for (interrupt <- Seq(true, false))
         test(s"kill while $place, interrupting $interrupt, $kind") {
           // Without an interrupt the sleep goes on, so it must be short.
           withApp(memory) { session =>
@@ -116,7 +119,6 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
             assert(!ends.kinds.contains("ExceptionFailure"), ends.kinds)
           }
         }
-      }
     }
 
     test(s"limit above the exchange, $kind") {

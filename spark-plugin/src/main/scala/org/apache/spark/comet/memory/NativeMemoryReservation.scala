@@ -2,11 +2,10 @@ package org.apache.spark.comet.memory
 
 import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
 
-/**
- * The charge for memory that native code of a task allocates itself: encode buffers and decoded batches. A task cannot go
- * on with less than one batch, so these are used even where Spark denies the charge, and the charge is given up when
- * another part of the task needs memory. What is then used beyond Spark's grant is one batch (`docs/user-guide.md`).
- */
+/** The charge for memory that native code of a task allocates itself: encode buffers and decoded batches. A task cannot go
+  * on with less than one batch, so these are used even where Spark denies the charge, and the charge is given up when
+  * another part of the task needs memory. What is then used beyond Spark's grant is one batch (`docs/user-guide.md`).
+  */
 class NativeMemoryReservation(memoryManager: TaskMemoryManager)
     extends MemoryConsumer(memoryManager, memoryManager.pageSizeBytes(), MemoryMode.OFF_HEAP) {
 

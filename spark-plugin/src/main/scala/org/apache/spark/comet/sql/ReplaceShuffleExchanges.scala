@@ -26,8 +26,10 @@ object ReplaceShuffleExchanges extends Rule[SparkPlan] {
           )
         case Some(reason) =>
           exchange.setTagValue(FallbackReason, reason)
-          if (CometConf.invalidValue(conf).isEmpty &&
-            CometConf.EXPLAIN_FALLBACK_ENABLED.get(conf)) {
+          if (
+            CometConf.invalidValue(conf).isEmpty &&
+            CometConf.EXPLAIN_FALLBACK_ENABLED.get(conf)
+          ) {
             logWarning(
               s"An exchange stays with Spark's shuffle: $reason\n${exchange.simpleString(25)}"
             )

@@ -22,7 +22,8 @@ object ShuffleSupport {
     CometActivation.obstacle(env.conf, Some(env.shuffleManager))
       .orElse(CometConf.invalidValue(conf))
       .orElse(Option.unless(CometConf.SHUFFLE_ENABLED.get(conf))(
-        s"${CometConf.SHUFFLE_ENABLED.key} is false"))
+        s"${CometConf.SHUFFLE_ENABLED.key} is false"
+      ))
   }
 
   private def partitioningReason(partitioning: Partitioning): Option[String] = partitioning match {
