@@ -174,6 +174,8 @@ impl MultiPartitionShuffleRepartitioner {
             (output, staging.scratch.metrics, batches)
         };
         drop(batches);
+        // A spill that is giving its bytes back must not find them gone.
+        self.shared.await_releases();
         self.shared.reservation.free()?;
         Ok((output?, metrics))
     }
@@ -217,11 +219,17 @@ impl Shared {
     /// Whether another thread made this writer spill since `generation`; its memory is back then.
     fn spilled_since(&self, generation: u64) -> bool {
         let spilled = self.lock().generation != generation;
-        // Holding no lock, this can wait for a release, which waits for nothing of ours.
-        while spilled && self.releasing.load(Ordering::SeqCst) > 0 {
-            thread::yield_now();
+        if spilled {
+            self.await_releases();
         }
         spilled
+    }
+
+    /// Waits, holding no lock, for releases by other threads, which wait for nothing of ours.
+    fn await_releases(&self) {
+        while self.releasing.load(Ordering::SeqCst) > 0 {
+            thread::yield_now();
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Staging, spilling and merging, over a pool that counts.
+#![allow(clippy::cast_sign_loss)]
 #![allow(
     missing_docs,
     clippy::unwrap_used,
