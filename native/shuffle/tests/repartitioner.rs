@@ -1,5 +1,4 @@
 //! Staging, spilling and merging, over a pool that counts.
-#![allow(clippy::cast_sign_loss)]
 #![allow(
     missing_docs,
     clippy::unwrap_used,
