@@ -159,9 +159,13 @@ object CometTestBase {
 
   private val shuffleFile = raw"shuffle_\d+_\d+_0\.(index|data|checksum\.\w+)".r
 
-  /** Files in the block manager's folders that are no shuffle output, cached block or broadcast. */
+  /** Files in the block manager's folders that are no shuffle output, cached block or broadcast. Ours would be
+    * `temp_shuffle_*`. Spark's own sorters leave a `temp_local_*` when they are killed while they spill.
+    */
   def strayFiles(): Seq[String] = localFiles().map(_.getName).filterNot { name =>
-    shuffleFile.matches(name) || name.startsWith("rdd_") || name.startsWith("broadcast_") ||
+    shuffleFile.matches(name) || name.startsWith("rdd_") || name.startsWith(
+      "broadcast_"
+    ) || name.startsWith("temp_local_") ||
     name.startsWith("taskresult_")
   }
 

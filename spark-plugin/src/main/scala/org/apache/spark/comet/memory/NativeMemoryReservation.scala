@@ -1,5 +1,7 @@
 package org.apache.spark.comet.memory
 
+import java.util.concurrent.atomic.AtomicBoolean
+
 import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
 
 /** The charge for memory that native code of a task allocates itself: encode buffers and decoded batches. A task cannot go
@@ -9,32 +11,42 @@ import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
 class NativeMemoryReservation(memoryManager: TaskMemoryManager)
     extends MemoryConsumer(memoryManager, memoryManager.pageSizeBytes(), MemoryMode.OFF_HEAP) {
 
-  private val owner = Thread.currentThread()
-  private var peak = 0L
+  // Python's writer threads may read a shuffle, and Spark may ask from any thread. Taken without blocking where Spark's
+  // own lock is held.
+  private val changing = new AtomicBoolean(false)
+  @volatile private var peak = 0L
 
   /** The largest charge. */
   def peakMemory: Long = peak
 
   /** Brings the charge to `bytes`, or as near as Spark grants it. */
   def resize(bytes: Long): Unit = {
-    val missing = bytes - getUsed
-    if (missing > 0) {
-      acquireMemory(missing)
-      peak = math.max(peak, getUsed)
-    } else if (missing < 0) {
-      freeMemory(-missing)
-    }
+    // Whoever changes it in `spill` already has all locks that it needs.
+    while (!changing.compareAndSet(false, true))
+      Thread.onSpinWait()
+    try {
+      val missing = bytes - getUsed
+      if (missing > 0) {
+        acquireMemory(missing)
+        peak = math.max(peak, getUsed)
+      } else if (missing < 0) {
+        freeMemory(-missing)
+      }
+    } finally
+      changing.set(false)
   }
 
-  def release(): Unit = freeMemory(getUsed)
+  def release(): Unit = resize(0)
 
-  // Only from the task's own thread: the charge is not to change while `resize` computes with it.
   override def spill(size: Long, trigger: MemoryConsumer): Long =
-    if ((trigger eq this) || (Thread.currentThread() ne owner)) {
+    if ((trigger eq this) || !changing.compareAndSet(false, true)) {
       0L
     } else {
-      val yielded = getUsed
-      freeMemory(yielded)
-      yielded
+      try {
+        val yielded = getUsed
+        freeMemory(yielded)
+        yielded
+      } finally
+        changing.set(false)
     }
 }
