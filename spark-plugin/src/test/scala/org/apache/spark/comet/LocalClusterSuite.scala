@@ -39,6 +39,7 @@ class LocalClusterSuite extends AnyFunSuite {
     ) ++
       (confs ++ Seq(
         "spark.ui.enabled=false",
+        "spark.unsafe.exceptionOnMemoryLeak=true",
         "spark.sql.shuffle.partitions=8",
         s"spark.local.dir=${folder.resolve("local")}",
         s"spark.sql.warehouse.dir=${folder.resolve("warehouse")}"
