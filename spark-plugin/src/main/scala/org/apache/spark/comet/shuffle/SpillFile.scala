@@ -35,7 +35,7 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
       ByteBuffers.copy(bytes, stream)
       stream.close()
     } else {
-      end += ByteBuffers.writeFully(bytes, channel)
+      end += ByteBuffers.writeFully(bytes, channel.position(end))
     }
     end - start
   }
