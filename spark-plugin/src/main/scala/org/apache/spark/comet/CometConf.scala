@@ -5,6 +5,7 @@ import java.util.Locale
 import scala.util.Try
 
 import org.apache.spark.SparkConf
+import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.internal.SQLConf
 
 /** One option. SQLConf knows it as a string, whatever its type: a bad value must not keep Spark from making a session,
@@ -21,7 +22,14 @@ final class CometOption[T](
     parse: String => Option[T]
 ) {
 
-  SQLConf.buildConf(key).doc(doc).version("0.1.0").stringConf.createWithDefault(default.toString)
+  // Spark's registry is one for the JVM, in which a second class loader may have this class as well.
+  ConfigEntry.synchronized {
+    if (ConfigEntry.findEntry(key) == null) {
+      SQLConf.buildConf(key).doc(doc).version("0.1.0").stringConf.createWithDefault(
+        default.toString
+      )
+    }
+  }
 
   /** The value in an application. */
   def get(conf: SparkConf): T = valueOf(conf.getOption(key))

@@ -43,7 +43,8 @@ class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Lo
       peak = math.max(peak, getUsed)
       page
     } catch {
-      case _: SparkOutOfMemoryError => null
+      // That another operator failed to spill is no denial: it has lost its place, and the task must fail.
+      case e: SparkOutOfMemoryError if e.getCondition != "SPILL_OUT_OF_MEMORY" => null
     }
 
   /** Spark's own out-of-memory error, for a request that is denied with nothing left to spill. */

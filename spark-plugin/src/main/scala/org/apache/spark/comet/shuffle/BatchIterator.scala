@@ -135,7 +135,7 @@ private class BatchIterator(
     // Decompressed blocks, and their rows once more when they are joined.
     val decodedBytes = if (sources.length > 1) 2 * pendingRawBytes else pendingRawBytes
     // One batch is the least to go on with, so a denial only leaves it uncharged.
-    reservation.resize(buffer.capacity + decodedBytes)
+    reservation.resize(buffer.capacity + math.min(decodedBytes, BatchIterator.MaxUnverifiedCharge))
     val length = if (carriedFrom >= 0) carriedFrom else buffer.length
     val rows =
       try
@@ -169,4 +169,7 @@ private object BatchIterator {
 
   /** Blocks are joined up to this size: far below the 2 GiB that Arrow's 32-bit offsets can address. */
   val MaxJoinedBytes: Long = 64L << 20
+
+  /** What is charged at most by lengths whose checksum isn't verified yet; decoding tells the rest. */
+  val MaxUnverifiedCharge: Long = 2 * MaxJoinedBytes
 }

@@ -16,11 +16,15 @@ private object BlockHeader {
   private val RawLengthOffset = 24
   private val StoredLengthOffset = 32
   private val LastFlag = 1
+  // The format's own limit, far below what sums of lengths can hold.
+  private val MaxLength = 1L << 40
 
   /** Whether the header at `address` can be one of ours at all. */
   def isPlausible(address: Long): Boolean =
-    Platform.getShort(null, address) == Magic && storedLength(address) >= 0 &&
-      rawLength(address) >= 0 && rows(address) >= 0
+    Platform.getShort(null, address) == Magic && isLength(storedLength(address)) &&
+      isLength(rawLength(address)) && rows(address) >= 0
+
+  private def isLength(bytes: Long): Boolean = bytes >= 0 && bytes <= MaxLength
 
   /** Whether the block is the last that its map task wrote for its partition. */
   def isLast(address: Long): Boolean =

@@ -47,6 +47,7 @@ class CometBypassMergeSortShuffleWriter[K, V](
   private var partitionLengths: Array[Long] = _
   private var mapStatus: Option[MapStatus] = None
   private var closed = false
+  private var failedSpill: Option[Throwable] = None
 
   allocator.setSpillable(this)
   context.addTaskCompletionListener[Unit](_ => close())
@@ -60,6 +61,8 @@ class CometBypassMergeSortShuffleWriter[K, V](
     try {
       insertAll(records)
       allocator.exclusively {
+        // An operator that asked for the memory may have taken the failure for a denial.
+        failedSpill.foreach(throw _)
         if (writers.exists(_ != null)) {
           writePartitions(output)
         }
@@ -118,7 +121,15 @@ class CometBypassMergeSortShuffleWriter[K, V](
   override def makeRoom(bytes: Long): Boolean = spill(bytes) > 0
 
   /** Spills the largest holders of memory, blocks that wait or rows of a partition, until `bytes` are free. */
-  override def spill(bytes: Long): Long = {
+  override def spill(bytes: Long): Long =
+    try spillLargest(bytes)
+    catch {
+      case e: Throwable =>
+        failedSpill = failedSpill.orElse(Some(e))
+        throw e
+    }
+
+  private def spillLargest(bytes: Long): Long = {
     context.killTaskIfInterrupted()
     var freed = 0L
     var exhausted = false
@@ -132,9 +143,10 @@ class CometBypassMergeSortShuffleWriter[K, V](
         countSpill(memory, written)
         freed += memory
       } else {
-        val encoded = writers(partition).writeOut(last = false)
-        countSpill(largest, timedWrite(blocks.addToFile(partition, encoded)))
-        freed += largest
+        val encoded = writers(partition).encodeRows(last = false)
+        val written = timedWrite(blocks.addToFile(partition, encoded))
+        freed += writers(partition).freePages()
+        countSpill(largest, written)
       }
     }
     freed

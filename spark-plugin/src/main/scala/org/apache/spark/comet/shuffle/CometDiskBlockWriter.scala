@@ -46,10 +46,14 @@ class CometDiskBlockWriter(
 
   /** Encodes the rows and frees their pages. The blocks are valid until the encoder is used again. */
   def writeOut(last: Boolean): ByteBuffer = {
-    val blocks = usePages((pages, used, count) => encoder.encode(pages, used, count, last))
+    val blocks = encodeRows(last)
     freePages()
     blocks
   }
+
+  /** Encodes the rows and keeps them. The blocks are valid until the encoder is used again. */
+  def encodeRows(last: Boolean): ByteBuffer =
+    usePages((pages, used, count) => encoder.encode(pages, used, count, last))
 }
 
 object CometDiskBlockWriter {

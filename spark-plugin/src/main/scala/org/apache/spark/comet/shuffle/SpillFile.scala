@@ -46,12 +46,16 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
     val raw = new BoundedChannelInputStream(channel, length)
     val stream =
       if (serializerManager.encryptionEnabled) serializerManager.wrapForEncryption(raw) else raw
-    val piece = new Array[Byte](SpillFile.PieceBytes)
-    var count = stream.read(piece)
-    while (count >= 0) {
-      sink.write(ByteBuffer.wrap(piece, 0, count))
-      count = stream.read(piece)
-    }
+    try {
+      val piece = new Array[Byte](SpillFile.PieceBytes)
+      var count = stream.read(piece)
+      while (count >= 0) {
+        sink.write(ByteBuffer.wrap(piece, 0, count))
+        count = stream.read(piece)
+      }
+    } finally
+      // Frees what decryption holds; the channel stays open.
+      stream.close()
   }
 
   /** Closes and deletes the file. */

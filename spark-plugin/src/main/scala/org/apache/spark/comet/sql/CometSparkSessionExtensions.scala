@@ -18,5 +18,7 @@ class CometSparkSessionExtensions extends (SparkSessionExtensions => Unit) {
 /** Swaps exchanges in plans without adaptive execution, and gives our exchange the rows that it reads. */
 object CometColumnarRule extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = ReplaceShuffleExchanges
-  override def postColumnarTransitions: Rule[SparkPlan] = KeepRowInput
+  override def postColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
+    override def apply(plan: SparkPlan): SparkPlan = UnionOfRows(KeepRowInput(plan))
+  }
 }

@@ -1,9 +1,10 @@
 package org.apache.spark.comet.sql
 
 import org.apache.spark.comet.CometConf
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.execution.{ColumnarToRowExec, RowToColumnarExec, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarToRowExec, RowToColumnarExec, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 
 /** Replaces Spark's exchanges by ours where that is possible. Where it isn't, the exchange carries the reason. An
@@ -52,5 +53,18 @@ object KeepRowInput extends Rule[SparkPlan] {
           exchange.copy(child = ColumnarToRowExec(columns))
         case _ => exchange
       }
+  }
+}
+
+/** Gives rows to unions of equally partitioned children. A union claims the partitioning that its children have in common, operators above it
+  * rely on that, but only its row side keeps the partitions apart: its columnar side appends them. Spark's exchanges hand
+  * on rows, so with them it never comes to that.
+  */
+object UnionOfRows extends Rule[SparkPlan] {
+
+  override def apply(plan: SparkPlan): SparkPlan = plan.transformDown {
+    case ColumnarToRowExec(union: UnionExec)
+        if !union.outputPartitioning.isInstanceOf[UnknownPartitioning] =>
+      union.withNewChildren(union.children.map(ColumnarToRowExec(_)))
   }
 }
