@@ -14,29 +14,42 @@ class NativeMemoryReservation(memoryManager: TaskMemoryManager)
   // Python's writer threads may read a shuffle, and Spark may ask from any thread. Taken without blocking where Spark's
   // own lock is held.
   private val changing = new AtomicBoolean(false)
+  @volatile private var released = false
   @volatile private var peak = 0L
 
   /** The largest charge. */
   def peakMemory: Long = peak
 
-  /** Brings the charge to `bytes`, or as near as Spark grants it. */
-  def resize(bytes: Long): Unit = {
+  /** Brings the charge to `bytes`, or as near as Spark grants it. Without effect once it is released. */
+  def resize(bytes: Long): Unit = exclusively {
+    if (!released) {
+      change(bytes)
+    }
+  }
+
+  /** Gives the charge back for good: a thread that reads on beyond the end of its task must not charge it again. */
+  def release(): Unit = exclusively {
+    released = true
+    change(0)
+  }
+
+  private def change(bytes: Long): Unit = {
+    val missing = bytes - getUsed
+    if (missing > 0) {
+      acquireMemory(missing)
+      peak = math.max(peak, getUsed)
+    } else if (missing < 0) {
+      freeMemory(-missing)
+    }
+  }
+
+  private def exclusively(body: => Unit): Unit = {
     // Whoever changes it in `spill` already has all locks that it needs.
     while (!changing.compareAndSet(false, true))
       Thread.onSpinWait()
-    try {
-      val missing = bytes - getUsed
-      if (missing > 0) {
-        acquireMemory(missing)
-        peak = math.max(peak, getUsed)
-      } else if (missing < 0) {
-        freeMemory(-missing)
-      }
-    } finally
-      changing.set(false)
+    try body
+    finally changing.set(false)
   }
-
-  def release(): Unit = resize(0)
 
   override def spill(size: Long, trigger: MemoryConsumer): Long =
     if ((trigger eq this) || !changing.compareAndSet(false, true)) {

@@ -1,5 +1,7 @@
 package org.apache.spark.comet.shuffle
 
+import java.lang.ref.Cleaner
+
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.TaskContext
@@ -24,8 +26,10 @@ private class BatchIterator(
   private val reservation = new NativeMemoryReservation(context.taskMemoryManager())
   private val stats = new Array[Long](2)
   private val buffer = new BlockBuffer
-  private var decoder = Native.newBlockDecoder(serializer.descriptor)
+  private val decoder = Native.newBlockDecoder(serializer.descriptor)
   private var ready: ColumnarBatch = _
+  @volatile private var reader: Thread = _
+  @volatile private var closed = false
 
   // The blocks in the buffer: where each comes from, their rows and their length once decoded.
   private val sources = ArrayBuffer.empty[FetchedBlock]
@@ -38,7 +42,8 @@ private class BatchIterator(
   context.addTaskCompletionListener[Unit](_ => close())
 
   override def hasNext: Boolean = {
-    if (ready == null) {
+    reader = Thread.currentThread()
+    if (ready == null && !closed) {
       ready = advance()
     }
     ready != null
@@ -153,19 +158,31 @@ private class BatchIterator(
     if (rows == 0) null else columns.pointAtBuffers(rows)
   }
 
-  private def close(): Unit = if (decoder != 0) {
-    val closing = decoder
-    decoder = 0
+  private def close(): Unit = if (!closed) {
+    closed = true
     context.taskMetrics().incPeakExecutionMemory(reservation.peakMemory)
-    try Native.closeBlockDecoder(closing)
-    finally {
-      buffer.close()
-      reservation.release()
+    reservation.release()
+    val memory = new BatchIterator.NativeMemory(decoder, buffer)
+    val reading = reader
+    if (reading == null || (reading eq Thread.currentThread()) || !reading.isAlive) {
+      memory.run()
+    } else {
+      // The thread that feeds a script or a pipe may outlive the task. It holds this iterator for as long as it reads.
+      BatchIterator.cleaner.register(this, memory)
     }
   }
 }
 
 private object BatchIterator {
+
+  private lazy val cleaner = Cleaner.create()
+
+  /** Frees what a decoder and its blocks hold. */
+  private class NativeMemory(decoder: Long, buffer: BlockBuffer) extends Runnable {
+    override def run(): Unit =
+      try Native.closeBlockDecoder(decoder)
+      finally buffer.close()
+  }
 
   /** Blocks are joined up to this size: far below the 2 GiB that Arrow's 32-bit offsets can address. */
   val MaxJoinedBytes: Long = 64L << 20
