@@ -157,7 +157,7 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_decodeBlocks<'local>(
         let batch = decoder.decode(run)?;
         let rows = jint::try_from(batch.num_rows())
             .map_err(|_| BridgeError::Argument(format!("{} rows", batch.num_rows())))?;
-        let memory = batch.get_array_memory_size() as u64;
+        let memory = vectors::memory_size(batch) as u64;
         let mut described = Vec::new();
         vectors::describe(batch, &mut described)?;
         vector_buffers.set_region(env, 0, &described)?;

@@ -1,5 +1,7 @@
 //! Where the buffers of a batch lie, for the JVM's vectors.
 
+use std::collections::HashMap;
+
 use arrow_array::{Array, RecordBatch};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
@@ -58,8 +60,52 @@ fn describe_array(data: &ArrayData, out: &mut Vec<i64>) -> Result<(), BridgeErro
     Ok(())
 }
 
+/// Bytes of the allocations that a batch keeps alive. The buffers of a decoded block share one, which counts once.
+pub(crate) fn memory_size(batch: &RecordBatch) -> usize {
+    let mut allocations = HashMap::new();
+    for column in batch.columns() {
+        note_allocations(&column.to_data(), &mut allocations);
+    }
+    allocations.values().sum()
+}
+
+fn note_allocations(data: &ArrayData, allocations: &mut HashMap<usize, usize>) {
+    let nulls = data.nulls().map(|nulls| nulls.buffer());
+    for buffer in data.buffers().iter().chain(nulls) {
+        allocations.insert(buffer.data_ptr().as_ptr() as usize, buffer.capacity());
+    }
+    for child in data.child_data() {
+        note_allocations(child, allocations);
+    }
+}
+
 /// An address as the JVM carries it.
 #[allow(clippy::cast_possible_wrap)]
 fn address(pointer: *const u8) -> i64 {
     pointer as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comet_block::{BlockReader, BlockWriter, Codec};
+    use std::sync::Arc;
+
+    #[test]
+    fn the_allocation_of_a_block_counts_once() {
+        let columns = (0..16).map(|i| {
+            let values = arrow_array::Int64Array::from_iter_values(i..i + 8192);
+            (format!("c{i}"), Arc::new(values) as arrow_array::ArrayRef)
+        });
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let mut block = Vec::new();
+        let mut writer = BlockWriter::new(batch.schema(), Codec::None).unwrap();
+        writer.write(&batch, true, &mut block).unwrap();
+        let decoded = BlockReader::new(batch.schema())
+            .unwrap()
+            .read(&block)
+            .unwrap();
+        let bytes = memory_size(&decoded.batch);
+        assert!(bytes >= 16 * 8192 * 8 && bytes < 2 * block.len(), "{bytes}");
+    }
 }
