@@ -81,8 +81,6 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_encodeRows<'local>(
         // SAFETY: the JVM writes to and frees the pages on this very thread only.
         let (blocks, done) = unsafe { encoder.encode(&pages, last) }?;
         let numbers = [
-            done.rows,
-            done.raw_bytes,
             done.encode_nanos,
             done.compress_nanos,
             done.memory,
@@ -157,9 +155,9 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_decodeBlocks<'local>(
         let batch = decoder.decode(run)?;
         let rows = jint::try_from(batch.num_rows())
             .map_err(|_| BridgeError::Argument(format!("{} rows", batch.num_rows())))?;
-        let memory = vectors::memory_size(batch) as u64;
-        let mut described = Vec::new();
-        vectors::describe(batch, &mut described)?;
+        let columns = vectors::columns(batch);
+        let memory = vectors::memory_size(&columns) as u64;
+        let described = vectors::describe(&columns)?;
         vector_buffers.set_region(env, 0, &described)?;
         stats.set_region(env, 0, &[decoder.nanos(), memory].map(to_jlong))?;
         Ok(rows)

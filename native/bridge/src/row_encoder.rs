@@ -10,9 +10,6 @@ use crate::error::BridgeError;
 /// What one call of [`RowEncoder::encode`] did.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct EncodeStats {
-    pub(crate) rows: u64,
-    /// Bytes of the payloads before compression.
-    pub(crate) raw_bytes: u64,
     pub(crate) encode_nanos: u64,
     pub(crate) compress_nanos: u64,
     /// Bytes that the encoder used: its buffers and the largest batch.
@@ -105,8 +102,6 @@ impl RowEncoder {
             .writer
             .write(&batch, last, &mut self.blocks)
             .map_err(BridgeError::Write)?;
-        stats.rows += u64::from(block.rows);
-        stats.raw_bytes += block.raw_length;
         stats.encode_nanos += transposed + block.encode_nanos;
         stats.compress_nanos += block.compress_nanos;
         stats.memory = stats.memory.max(batch.get_array_memory_size() as u64);

@@ -11,14 +11,19 @@ use crate::error::BridgeError;
 /// Numbers for each vector: null count, and addresses of validity, offsets and values (0 for none).
 const ENTRIES: usize = 4;
 
-/// Fills `out` for all vectors of `batch`, in pre-order. Map entries are no vector of their own:
-/// key and value come right behind the map.
-pub(crate) fn describe(batch: &RecordBatch, out: &mut Vec<i64>) -> Result<(), BridgeError> {
-    out.clear();
-    for column in batch.columns() {
-        describe_array(&column.to_data(), out)?;
+/// The buffers of a batch's columns, which the other functions look at.
+pub(crate) fn columns(batch: &RecordBatch) -> Vec<ArrayData> {
+    batch.columns().iter().map(Array::to_data).collect()
+}
+
+/// The numbers of all vectors, in pre-order. Map entries are no vector of their own: key and value
+/// come right behind the map.
+pub(crate) fn describe(columns: &[ArrayData]) -> Result<Vec<i64>, BridgeError> {
+    let mut numbers = Vec::new();
+    for column in columns {
+        describe_array(column, &mut numbers)?;
     }
-    Ok(())
+    Ok(numbers)
 }
 
 fn describe_array(data: &ArrayData, out: &mut Vec<i64>) -> Result<(), BridgeError> {
@@ -61,10 +66,10 @@ fn describe_array(data: &ArrayData, out: &mut Vec<i64>) -> Result<(), BridgeErro
 }
 
 /// Bytes of the allocations that a batch keeps alive. The buffers of a decoded block share one, which counts once.
-pub(crate) fn memory_size(batch: &RecordBatch) -> usize {
+pub(crate) fn memory_size(columns: &[ArrayData]) -> usize {
     let mut allocations = HashMap::new();
-    for column in batch.columns() {
-        note_allocations(&column.to_data(), &mut allocations);
+    for column in columns {
+        note_allocations(column, &mut allocations);
     }
     allocations.values().sum()
 }
@@ -93,11 +98,11 @@ mod tests {
 
     #[test]
     fn the_allocation_of_a_block_counts_once() {
-        let columns = (0..16).map(|i| {
+        let longs = (0..16).map(|i| {
             let values = arrow_array::Int64Array::from_iter_values(i..i + 8192);
             (format!("c{i}"), Arc::new(values) as arrow_array::ArrayRef)
         });
-        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let batch = RecordBatch::try_from_iter(longs).unwrap();
         let mut block = Vec::new();
         let mut writer = BlockWriter::new(batch.schema(), Codec::None).unwrap();
         writer.write(&batch, true, &mut block).unwrap();
@@ -105,7 +110,7 @@ mod tests {
             .unwrap()
             .read(&block)
             .unwrap();
-        let bytes = memory_size(&decoded.batch);
+        let bytes = memory_size(&columns(&decoded.batch));
         assert!(bytes >= 16 * 8192 * 8 && bytes < 2 * block.len(), "{bytes}");
     }
 }

@@ -34,8 +34,8 @@ public final class Native {
    * @param pageCount how many entries of the two arrays count
    * @param last whether these are the last rows of their partition; without rows this gives the
    *     block that only marks the end
-   * @param stats filled with rows, raw bytes, nanoseconds of encoding, nanoseconds in the codec,
-   *     bytes of native memory that the encoder retains, blocks (length 6)
+   * @param stats filled with nanoseconds of encoding, nanoseconds in the codec, bytes of native
+   *     memory that the encoder used, blocks (length 4)
    * @return the blocks, in native memory that is valid until the next call with this encoder
    */
   public static native ByteBuffer encodeRows(

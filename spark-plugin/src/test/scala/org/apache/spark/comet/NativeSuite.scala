@@ -54,7 +54,7 @@ class NativeSuite extends AnyFunSuite {
       Array.emptyLongArray,
       0,
       true,
-      new Array[Long](6)
+      new Array[Long](4)
     )
     assert(end.remaining() === 40)
     Native.closeRowEncoder(encoder)
@@ -75,7 +75,7 @@ class NativeSuite extends AnyFunSuite {
       Array.emptyLongArray,
       0,
       true,
-      new Array[Long](6)
+      new Array[Long](4)
     )
     val run = new Array[Byte](80)
     end.duplicate().get(run, 0, 40)
@@ -100,7 +100,7 @@ class NativeSuite extends AnyFunSuite {
   test("a closed handle is an exception") {
     NativeLibrary.load()
     val failure = intercept[CometNativeException] {
-      Native.encodeRows(0, Array.emptyLongArray, Array.emptyLongArray, 0, true, new Array[Long](6))
+      Native.encodeRows(0, Array.emptyLongArray, Array.emptyLongArray, 0, true, new Array[Long](4))
     }
     assert(failure.getMessage.contains("closed"))
   }

@@ -30,11 +30,11 @@ class RowEncoder(serializer: CometShuffleSerializer, memoryManager: TaskMemoryMa
   def encode(pages: Array[Long], used: Array[Long], count: Int, last: Boolean): ByteBuffer = {
     val blocks = Native.encodeRows(handle, pages, used, count, last, stats)
     val metrics = serializer.metrics
-    metrics.encodeTime.add(stats(2))
-    metrics.compressTime.add(stats(3))
-    metrics.blocksWritten.add(stats(5))
+    metrics.encodeTime.add(stats(RowEncoder.EncodeNanos))
+    metrics.compressTime.add(stats(RowEncoder.CompressNanos))
+    metrics.blocksWritten.add(stats(RowEncoder.Blocks))
     // Charged as it grows: what a block needs is known once it is made. A denial is no reason to fail the task.
-    reservation.resize(stats(4))
+    reservation.resize(stats(RowEncoder.MemoryBytes))
     blocks
   }
 
@@ -52,5 +52,10 @@ class RowEncoder(serializer: CometShuffleSerializer, memoryManager: TaskMemoryMa
 }
 
 private object RowEncoder {
-  val StatsLength = 6
+  // What Native.encodeRows fills in.
+  val EncodeNanos = 0
+  val CompressNanos = 1
+  val MemoryBytes = 2
+  val Blocks = 3
+  val StatsLength = 4
 }

@@ -15,10 +15,15 @@ class CometSparkSessionExtensions extends (SparkSessionExtensions => Unit) {
   }
 }
 
-/** Swaps exchanges in plans without adaptive execution, and gives our exchange the rows that it reads. */
+/** Swaps exchanges in plans without adaptive execution, and corrects the transitions that Spark has put around ours. */
 object CometColumnarRule extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = ReplaceShuffleExchanges
-  override def postColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
-    override def apply(plan: SparkPlan): SparkPlan = UnionOfRows(KeepRowInput(plan))
-  }
+  override def postColumnarTransitions: Rule[SparkPlan] = CorrectTransitions
+}
+
+/** Rows where our exchange reads, and below unions that must keep their partitions. In this order: the first may put a
+  * transition over a union.
+  */
+private object CorrectTransitions extends Rule[SparkPlan] {
+  override def apply(plan: SparkPlan): SparkPlan = UnionOfRows(KeepRowInput(plan))
 }

@@ -56,9 +56,9 @@ object KeepRowInput extends Rule[SparkPlan] {
   }
 }
 
-/** Gives rows to unions of equally partitioned children. A union claims the partitioning that its children have in common, operators above it
-  * rely on that, but only its row side keeps the partitions apart: its columnar side appends them. Spark's exchanges hand
-  * on rows, so with them it never comes to that.
+/** Gives rows to unions of equally partitioned children. A union claims the partitioning that its children have in
+  * common, and operators above it rely on that, but only its row side keeps the partitions apart: its columnar side
+  * appends them. Spark's exchanges hand on rows, so with them it never comes to that.
   */
 object UnionOfRows extends Rule[SparkPlan] {
 
