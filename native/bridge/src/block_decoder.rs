@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use comet_block::BlockReader;
 use comet_row::SparkSchema;
+use comet_vector::export;
 
 use crate::error::BridgeError;
 
@@ -58,6 +59,14 @@ impl BlockDecoder {
         self.decoded.clear();
         self.nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(self.current.insert(batch))
+    }
+
+    /// Hands a column of the batch on by reference: the address of an exported array.
+    pub(crate) fn export(&self, column: usize) -> Result<i64, BridgeError> {
+        let batch = self.current.as_ref();
+        let column = batch.and_then(|batch| batch.columns().get(column));
+        let column = column.ok_or_else(|| BridgeError::Argument("no such column".to_owned()))?;
+        Ok(export(&column.to_data())?)
     }
 
     /// How long the last decoding took.

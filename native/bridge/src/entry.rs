@@ -164,6 +164,35 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_decodeBlocks<'local>(
     })
 }
 
+/// `Native.exportColumn`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_exportColumn<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    decoder: jlong,
+    column: jint,
+) -> jlong {
+    guarded(env, |_| {
+        // SAFETY: the JVM passes live decoders only, each from its task's thread.
+        let decoder = unsafe { handle::borrow::<BlockDecoder>(decoder) }?;
+        decoder.export(to_usize(column.into(), "column")?)
+    })
+}
+
+/// `Native.releaseArray`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_releaseArray<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    array: jlong,
+) {
+    guarded(env, |_| {
+        // SAFETY: the JVM gives up an exported array that it passed to nobody.
+        unsafe { comet_vector::release(array) };
+        Ok(())
+    });
+}
+
 /// `Native.closeBlockDecoder`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_apache_spark_comet_Native_closeBlockDecoder<'local>(
@@ -212,10 +241,10 @@ fn wrap<'local>(
     Ok(unsafe { env.new_direct_byte_buffer(address, length) }?)
 }
 
-fn to_usize(number: i64, what: &str) -> Result<usize, BridgeError> {
+pub(crate) fn to_usize(number: i64, what: &str) -> Result<usize, BridgeError> {
     usize::try_from(number).map_err(|_| BridgeError::Argument(format!("{what} {number}")))
 }
 
-fn to_jlong(number: u64) -> jlong {
+pub(crate) fn to_jlong(number: u64) -> jlong {
     jlong::try_from(number).unwrap_or(jlong::MAX)
 }

@@ -2,11 +2,17 @@
 
 use arrow_schema::ArrowError;
 use comet_block::BlockError;
+use comet_memory::MemoryError;
 use comet_row::RowError;
+use comet_shuffle_writer::ShuffleError;
+use comet_vector::VectorError;
+use datafusion_common::DataFusionError;
 use jni::errors::ErrorPolicy;
 use jni::objects::JThrowable;
 use jni::strings::JNIString;
 use jni::{Env, EnvUnowned, jni_sig, jni_str};
+
+use crate::task::JavaFailure;
 
 /// Why a call from the JVM failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +40,57 @@ pub(crate) enum BridgeError {
     /// Batches could not be joined.
     #[error("joining decoded blocks: {0}")]
     Join(#[from] ArrowError),
+    /// Vectors could not be taken over or handed on.
+    #[error(transparent)]
+    Vector(#[from] VectorError),
+    /// A shuffle could not be written.
+    #[error(transparent)]
+    Shuffle(ShuffleError),
+}
+
+impl From<ShuffleError> for BridgeError {
+    fn from(error: ShuffleError) -> Self {
+        match error {
+            ShuffleError::DataFusion(error) => error.into(),
+            other => Self::Shuffle(other),
+        }
+    }
+}
+
+impl From<DataFusionError> for BridgeError {
+    /// A plan wraps the errors of its parts.
+    fn from(error: DataFusionError) -> Self {
+        let DataFusionError::External(inner) = error else {
+            return Self::Shuffle(ShuffleError::DataFusion(error));
+        };
+        let inner = match inner.downcast::<ShuffleError>() {
+            Ok(shuffle) => return (*shuffle).into(),
+            Err(inner) => inner,
+        };
+        let inner = match inner.downcast::<MemoryError>() {
+            Ok(memory) => return Self::Shuffle((*memory).into()),
+            Err(inner) => inner,
+        };
+        match inner.downcast::<VectorError>() {
+            Ok(vector) => Self::Vector(*vector),
+            Err(inner) => Self::Shuffle(ShuffleError::DataFusion(DataFusionError::External(inner))),
+        }
+    }
+}
+
+impl BridgeError {
+    /// The exception that Java code threw below, if that was the cause.
+    fn java_failure(&self) -> Option<&JavaFailure> {
+        let Self::Shuffle(error) = self else {
+            return None;
+        };
+        match error {
+            ShuffleError::Memory(MemoryError::Spark(cause)) => cause.downcast_ref(),
+            ShuffleError::Io { source, .. } => source.get_ref()?.downcast_ref(),
+            ShuffleError::DataFusion(DataFusionError::External(cause)) => cause.downcast_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// Runs the body of a JNI entry point: an error or a panic in it becomes a Java exception, and the
@@ -46,7 +103,9 @@ where
     env.with_env(body).resolve::<ThrowCometException>()
 }
 
-/// Throws `CometCorruptBlockException` for corrupt blocks and `CometNativeException` for all else.
+/// Throws what Java code threw below; else `CometCorruptBlockException` for corrupt blocks,
+/// `IOException` where a file failed, `CometOutOfMemoryException` where Spark denied memory, and
+/// `CometNativeException` for all else.
 struct ThrowCometException;
 
 impl<T: Default> ErrorPolicy<T, BridgeError> for ThrowCometException {
@@ -59,12 +118,25 @@ impl<T: Default> ErrorPolicy<T, BridgeError> for ThrowCometException {
     ) -> jni::errors::Result<T> {
         // An exception that the JVM already has says more than ours would.
         if !env.exception_check() {
+            if let Some(failure) = error.java_failure() {
+                env.throw(&failure.throwable)?;
+                return Ok(T::default());
+            }
+            let message = error.to_string();
             match &error {
                 BridgeError::Read {
                     index,
                     source: BlockError::Corrupt(_),
-                } => throw_corrupt(env, *index, &error.to_string())?,
-                _ => throw_native(env, &error.to_string())?,
+                } => throw_corrupt(env, *index, &message)?,
+                BridgeError::Shuffle(ShuffleError::Io { .. }) => {
+                    env.throw_new(jni_str!("java/io/IOException"), JNIString::from(message))?;
+                }
+                BridgeError::Shuffle(ShuffleError::Memory(MemoryError::Denied {
+                    requested,
+                    available,
+                    ..
+                })) => throw_out_of_memory(env, &message, *requested, *available)?,
+                _ => throw_native(env, &message)?,
             }
         }
         Ok(T::default())
@@ -102,6 +174,23 @@ fn throw_corrupt(env: &mut Env, index: usize, message: &str) -> jni::errors::Res
         jni_str!("org/apache/spark/comet/CometCorruptBlockException"),
         jni_sig!("(Ljava/lang/String;I)V"),
         &[(&message).into(), index.into()],
+    )?;
+    let exception = env.cast_local::<JThrowable>(exception)?;
+    env.throw(exception)
+}
+
+fn throw_out_of_memory(
+    env: &mut Env,
+    message: &str,
+    requested: usize,
+    available: usize,
+) -> jni::errors::Result<()> {
+    let message = env.new_string(message)?;
+    let bytes = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX).into();
+    let exception = env.new_object(
+        jni_str!("org/apache/spark/comet/CometOutOfMemoryException"),
+        jni_sig!("(Ljava/lang/String;JJ)V"),
+        &[(&message).into(), bytes(requested), bytes(available)],
     )?;
     let exception = env.cast_local::<JThrowable>(exception)?;
     env.throw(exception)

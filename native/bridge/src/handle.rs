@@ -19,6 +19,17 @@ pub(crate) unsafe fn borrow<'a, T>(handle: i64) -> Result<&'a mut T, BridgeError
         .ok_or_else(|| BridgeError::Argument(format!("{} is closed", std::any::type_name::<T>())))
 }
 
+/// The object behind a handle that several threads use at a time.
+///
+/// # Safety
+///
+/// As for [`borrow`], but others may share it.
+pub(crate) unsafe fn share<'a, T: Sync>(handle: i64) -> Result<&'a T, BridgeError> {
+    // SAFETY: the caller vouches for a live handle that nobody borrows for itself.
+    unsafe { (handle as *const T).as_ref() }
+        .ok_or_else(|| BridgeError::Argument(format!("{} is closed", std::any::type_name::<T>())))
+}
+
 /// Drops the object behind a handle.
 ///
 /// # Safety

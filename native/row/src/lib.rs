@@ -49,12 +49,14 @@ mod columns;
 mod descriptor;
 mod error;
 mod row;
+mod row_size;
 mod schema;
 mod source;
 mod transpose;
 
 pub use error::RowError;
 pub use row::{UnsafeRowRef, rows_in_page};
+pub use row_size::unsafe_row_bytes;
 pub use schema::{SparkField, SparkSchema, SparkType};
 pub use transpose::RowTransposer;
 

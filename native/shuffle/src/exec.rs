@@ -99,6 +99,7 @@ impl DisplayAs for ShuffleWriterExec {
             ShufflePartitioning::Hash { .. } => "hash",
             ShufflePartitioning::Range { .. } => "range",
             ShufflePartitioning::RoundRobin { .. } => "round robin",
+            ShufflePartitioning::Ids { .. } => "ids",
         };
         write!(f, "ShuffleWriterExec: {kind}, {partitions} partitions")
     }
@@ -124,7 +125,9 @@ impl ExecutionPlan for ShuffleWriterExec {
         let keys: Vec<_> = match &self.partitioning {
             ShufflePartitioning::Hash { keys, .. } => keys.iter().collect(),
             ShufflePartitioning::Range { keys, .. } => keys.iter().map(|(key, _)| key).collect(),
-            ShufflePartitioning::Single | ShufflePartitioning::RoundRobin { .. } => Vec::new(),
+            ShufflePartitioning::Single
+            | ShufflePartitioning::RoundRobin { .. }
+            | ShufflePartitioning::Ids { .. } => Vec::new(),
         };
         let mut recursion = TreeNodeRecursion::Continue;
         for key in keys {

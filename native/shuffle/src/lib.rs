@@ -45,8 +45,8 @@ pub use metrics::ShuffleMetrics;
 pub use multi::{MultiPartitionShuffleRepartitioner, SpillHandle};
 pub use options::{CancelCheck, ShuffleWriterOptions};
 pub use partition::{
-    HashPartitioner, MAX_PARTITIONS, Partitioner, RangePartitioner, RoundRobinPartitioner,
-    ShufflePartitioning,
+    HashPartitioner, IdPartitioner, MAX_PARTITIONS, Partitioner, RangePartitioner,
+    RoundRobinPartitioner, ShufflePartitioning,
 };
 pub use scratch::ShuffleScratch;
 pub use single::{SinglePartitionShuffleWriter, ZeroColumnShuffleWriter};

@@ -9,7 +9,7 @@ use comet_memory::StepReservation;
 use datafusion_execution::memory_pool::MemoryReservation;
 
 use crate::metrics::{nanos_since, wide};
-use crate::partition::Partitioner;
+use crate::partition::{Partitioner, written, written_schema};
 use crate::staging::Staging;
 use crate::{PartitionOutput, Result, ShuffleMetrics, ShuffleWriterOptions};
 
@@ -67,7 +67,7 @@ impl SpillHandle {
 }
 
 impl MultiPartitionShuffleRepartitioner {
-    /// A repartitioner of batches of `schema` whose memory comes from `reservation`.
+    /// A repartitioner of batches of `schema`, whose memory comes from `reservation`.
     ///
     /// # Errors
     ///
@@ -80,6 +80,7 @@ impl MultiPartitionShuffleRepartitioner {
     ) -> Result<Self> {
         let limit = options.max_buffer_bytes;
         let reservation = StepReservation::new(reservation, options.reservation_step, limit);
+        let schema = written_schema(&schema, partitioner.as_ref())?;
         let staging = Staging::new(schema, partitioner.partitions(), options)?;
         Ok(Self {
             partitioner,
@@ -106,6 +107,7 @@ impl MultiPartitionShuffleRepartitioner {
         }
         let started = Instant::now();
         self.partitioner.assign(batch, &mut self.ids)?;
+        let batch = &written(batch, self.partitioner.as_ref())?;
         let nanos = nanos_since(started);
         let partitioner_bytes = self.partitioner.memory_size();
         let price = loop {

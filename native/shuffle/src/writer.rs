@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool};
 
+use crate::partition::written_schema;
 use crate::{
     MultiPartitionShuffleRepartitioner, PartitionOutput, Result, ShuffleMetrics,
     ShufflePartitioning, ShuffleWriterOptions, SinglePartitionShuffleWriter, SpillHandle,
@@ -46,15 +47,16 @@ impl ShuffleWriter {
         options: ShuffleWriterOptions,
     ) -> Result<Self> {
         let partitioner = partitioning.partitioner(&schema)?;
-        let path = if schema.fields().is_empty() {
+        let written = written_schema(&schema, partitioner.as_ref())?;
+        let path = if written.fields().is_empty() {
             Path::ZeroColumns(Box::new(ZeroColumnShuffleWriter::new(
-                schema,
+                written,
                 partitioner,
                 options,
             )))
-        } else if partitioner.partitions() == 1 {
+        } else if partitioner.partitions() == 1 && written == schema {
             Path::Single(Box::new(SinglePartitionShuffleWriter::new(
-                schema, options,
+                written, options,
             )?))
         } else {
             let consumer = MemoryConsumer::new("ShuffleWriter").with_can_spill(true);

@@ -64,7 +64,10 @@ fn rows_without_columns_are_counted() {
     let path = options.data_path.clone();
     let pool: Arc<dyn MemoryPool> = CountingPool::new(0);
     let schema = Arc::new(Schema::empty());
-    let partitioning = ShufflePartitioning::RoundRobin { partitions: 7 };
+    let partitioning = ShufflePartitioning::RoundRobin {
+        partitions: 7,
+        start: 0,
+    };
     let mut writer =
         ShuffleWriter::new(Arc::clone(&schema), &partitioning, &pool, options).unwrap();
     for rows in [10, 0, 13] {

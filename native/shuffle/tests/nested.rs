@@ -60,7 +60,10 @@ fn nested_rows_survive() {
     let pool: Arc<dyn MemoryPool> = CountingPool::new(usize::MAX);
     for partitioning in [
         by_id(300),
-        ShufflePartitioning::RoundRobin { partitions: 300 },
+        ShufflePartitioning::RoundRobin {
+            partitions: 300,
+            start: 0,
+        },
     ] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());

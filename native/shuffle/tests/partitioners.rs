@@ -2,12 +2,17 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 #![allow(clippy::cast_possible_truncation)]
 
-use std::collections::HashMap;
+mod common;
+
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, RecordBatch};
-use arrow_schema::{Field, Schema, SortOptions};
-use comet_shuffle_writer::{Partitioner, RoundRobinPartitioner, ShufflePartitioning};
+use arrow_schema::{DataType, Field, Schema, SortOptions};
+use comet_shuffle_writer::{
+    Partitioner, RoundRobinPartitioner, ShufflePartitioning, ShuffleWriter,
+};
+use common::{batch, ids, options};
+use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use datafusion_physical_expr::expressions::Column;
 
 fn one(array: ArrayRef) -> RecordBatch {
@@ -58,26 +63,51 @@ fn floats_are_ordered_as_spark_does() {
 }
 
 #[test]
-fn round_robin_ignores_order_and_batches_and_spreads_equal_rows() {
-    let values: Vec<_> = (0..3000).map(|n| (n % 3 != 0).then_some(n % 700)).collect();
-    let place = |values: &[Option<i32>], cut: usize| {
-        let mut partitioner = RoundRobinPartitioner::new(7).unwrap();
-        let mut placed: HashMap<(Option<i32>, u32), usize> = HashMap::new();
-        let mut ids = Vec::new();
-        for part in values.chunks(cut) {
+fn round_robin_counts_on_over_batches() {
+    for cut in [1, 7, 17, 100] {
+        let mut partitioner = RoundRobinPartitioner::new(7, 3).unwrap();
+        let (mut all, mut ids) = (Vec::new(), Vec::new());
+        for part in (0..100).collect::<Vec<_>>().chunks(cut) {
             let batch = one(Arc::new(Int32Array::from(part.to_vec())));
             partitioner.assign(&batch, &mut ids).unwrap();
-            for (value, id) in part.iter().zip(&ids) {
-                *placed.entry((*value, *id)).or_default() += 1;
-            }
+            all.extend_from_slice(&ids);
         }
-        placed
+        let expected: Vec<_> = (0..100).map(|row| (row + 4) % 7).collect();
+        assert_eq!(all, expected);
+    }
+}
+
+#[test]
+fn ids_come_with_the_batch_and_are_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(directory.path());
+    let path = options.data_path.clone();
+    let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+    let with_ids = |batch: RecordBatch, ids: Vec<i32>| {
+        let mut fields = batch.schema().fields().to_vec();
+        fields.push(Arc::new(Field::new("id", DataType::Int32, false)));
+        let mut columns = batch.columns().to_vec();
+        columns.push(Arc::new(Int32Array::from(ids)));
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
     };
-    let placed = place(&values, 3000);
-    let mut others = values.clone();
-    others.reverse();
-    others.sort_by_key(|value| value.map(|value| value % 13));
-    assert_eq!(placed, place(&others, 17));
-    let nulls: Vec<_> = (0..7).map(|id| placed[&(None, id)]).collect();
-    assert!(nulls.iter().max().unwrap() - nulls.iter().min().unwrap() <= 1);
+    let first = with_ids(batch(0, 4), vec![2, 0, 2, 2]);
+    let partitioning = ShufflePartitioning::Ids { partitions: 3 };
+    let mut writer = ShuffleWriter::new(first.schema(), &partitioning, &pool, options).unwrap();
+    writer.insert_batch(&first).unwrap();
+    writer
+        .insert_batch(&with_ids(batch(4, 2), vec![0, 2]))
+        .unwrap();
+    let output = writer.finish().unwrap();
+    let rows = ids(&path, &output.partitions.lengths);
+    assert_eq!(rows, [vec![1, 4], vec![], vec![0, 2, 3, 5]]);
+
+    for bad in [3, -1] {
+        let partitioner = partitioning.partitioner(&first.schema());
+        let batch = with_ids(batch(0, 1), vec![bad]);
+        let error = partitioner
+            .unwrap()
+            .assign(&batch, &mut Vec::new())
+            .unwrap_err();
+        assert!(error.to_string().contains("out of range"), "{error}");
+    }
 }

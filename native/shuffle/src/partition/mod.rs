@@ -2,7 +2,7 @@
 
 mod cells;
 mod hash;
-mod identity;
+mod ids;
 mod murmur;
 mod normalize;
 mod range;
@@ -11,10 +11,11 @@ mod round_robin;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Schema, SortOptions};
+use arrow_schema::{Schema, SchemaRef, SortOptions};
 use datafusion_physical_expr::PhysicalExpr;
 
 pub use hash::HashPartitioner;
+pub use ids::IdPartitioner;
 pub use range::RangePartitioner;
 pub use round_robin::RoundRobinPartitioner;
 
@@ -34,6 +35,11 @@ pub trait Partitioner: Send {
     ///
     /// If a key cannot be evaluated.
     fn assign(&mut self, batch: &RecordBatch, ids: &mut Vec<u32>) -> Result<()>;
+
+    /// How many of a batch's columns are written, from the first on.
+    fn written_columns(&self, columns: usize) -> usize {
+        columns
+    }
 
     /// The bytes that the partitioner keeps between batches.
     fn memory_size(&self) -> usize {
@@ -63,8 +69,16 @@ pub enum ShufflePartitioning {
         /// The number of partitions, which may be more than the bounds tell apart.
         partitions: usize,
     },
-    /// Evenly; the same rows in whatever order and batches are placed the same way.
+    /// Row after row to the next partition.
     RoundRobin {
+        /// The number of partitions.
+        partitions: usize,
+        /// The partition before that of the first row.
+        start: usize,
+    },
+    /// As the caller says: the last column of each batch, of type `Int32` and without nulls, holds
+    /// the partitions of its rows and is not written.
+    Ids {
         /// The number of partitions.
         partitions: usize,
     },
@@ -77,7 +91,8 @@ impl ShufflePartitioning {
             Self::Single => 1,
             Self::Hash { partitions, .. }
             | Self::Range { partitions, .. }
-            | Self::RoundRobin { partitions } => *partitions,
+            | Self::RoundRobin { partitions, .. }
+            | Self::Ids { partitions } => *partitions,
         }
     }
 
@@ -104,9 +119,28 @@ impl ShufflePartitioning {
                 bounds,
                 partitions,
             } => Box::new(RangePartitioner::new(keys, bounds, *partitions, schema)?),
-            Self::RoundRobin { partitions } => Box::new(RoundRobinPartitioner::new(*partitions)?),
+            Self::RoundRobin { partitions, start } => {
+                Box::new(RoundRobinPartitioner::new(*partitions, *start)?)
+            }
+            Self::Ids { partitions } => Box::new(IdPartitioner::new(*partitions, schema)?),
         })
     }
+}
+
+/// `batch` without the columns that are not written.
+pub(crate) fn written(batch: &RecordBatch, partitioner: &dyn Partitioner) -> Result<RecordBatch> {
+    let columns = batch.num_columns();
+    match partitioner.written_columns(columns) {
+        all if all == columns => Ok(batch.clone()),
+        fewer => Ok(batch.project(&(0..fewer).collect::<Vec<_>>())?),
+    }
+}
+
+/// The schema of what is written of batches of `schema`.
+pub(crate) fn written_schema(schema: &Schema, partitioner: &dyn Partitioner) -> Result<SchemaRef> {
+    let columns = partitioner.written_columns(schema.fields().len());
+    let columns = (0..columns).collect::<Vec<_>>();
+    Ok(Arc::new(schema.project(&columns)?))
 }
 
 fn evaluate(keys: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {

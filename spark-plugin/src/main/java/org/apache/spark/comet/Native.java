@@ -65,4 +65,68 @@ public final class Native {
       long decoder, long buffer, long length, long[] vectors, long[] stats);
 
   public static native void closeBlockDecoder(long decoder);
+
+  /**
+   * Hands a column of the batch that was decoded last on by reference.
+   *
+   * @return the address of the array, for {@link NativeShuffleTask#nextBatch()} to pass on, which
+   *     gives it up, or for {@link #releaseArray}
+   */
+  public static native long exportColumn(long decoder, int column);
+
+  /** Gives up an exported array that was not passed on. */
+  public static native void releaseArray(long array);
+
+  /**
+   * Makes a writer of a task's batches. It may be shared by threads, but closed only when none uses
+   * it.
+   *
+   * @param schema the row type, as {@code SchemaDescriptor} writes it
+   * @param partitioning as {@code NativePartitioning} writes it
+   * @param dataFile the file to create
+   * @param codec 0 none, 1 lz4, 2 zstd, 3 snappy
+   * @param zstdLevel level of zstd, of no meaning for other codecs
+   * @param blockRows the most rows of a block
+   * @param writeBufferSize bytes of writes to files
+   * @param maxBufferBytes bytes of staged batches that make it spill; 0 for no limit
+   * @param checksum of partitions: 0 none, 1 ADLER32, 2 CRC32, 3 CRC32C
+   * @param fairPool whether each of the task's native consumers gets its share of the memory
+   *     ({@code fair_unified}), or whatever Spark grants ({@code greedy_unified})
+   */
+  public static native long newShuffleWriter(
+      byte[] schema,
+      byte[] partitioning,
+      String dataFile,
+      int codec,
+      int zstdLevel,
+      int blockRows,
+      long writeBufferSize,
+      long maxBufferBytes,
+      int checksum,
+      boolean fairPool,
+      NativeShuffleTask task);
+
+  /**
+   * Reads all batches of the task and writes the data file. Can be called once. Without success there
+   * is no file.
+   *
+   * @param lengths filled with the bytes of each partition
+   * @param checksums filled with the checksum of each partition, unless there is no algorithm
+   * @param stats filled with rows, their bytes as UnsafeRows, batches, blocks, spills, bytes of memory
+   *     and of disk spilled, peak bytes of memory; nanoseconds of importing, partitioning, gathering,
+   *     encoding, in the codec and of writing; acquisitions and releases of Spark's memory, bytes
+   *     acquired, nanoseconds in calls for memory (length 18)
+   * @throws CometOutOfMemoryException if Spark denies memory and nothing is left to spill
+   * @throws java.io.IOException naming the file that cannot be written or read
+   */
+  public static native void runShuffleWriter(
+      long writer, long[] lengths, long[] checksums, long[] stats);
+
+  /** Makes a writer spill what it has staged; returns the bytes of memory that are free now. */
+  public static native long spillShuffleWriter(long writer, long bytes);
+
+  /** Which native consumer of the task had how much memory, as a table. */
+  public static native String shuffleMemoryTable(long writer);
+
+  public static native void closeShuffleWriter(long writer);
 }

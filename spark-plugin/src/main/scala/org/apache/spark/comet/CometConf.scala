@@ -6,6 +6,7 @@ import scala.util.Try
 
 import org.apache.spark.SparkConf
 import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.internal.SQLConf
 
 /** One option. SQLConf knows it as a string, whatever its type: a bad value must not keep Spark from making a session,
@@ -16,7 +17,7 @@ import org.apache.spark.sql.internal.SQLConf
   */
 final class CometOption[T](
     val key: String,
-    val default: T,
+    val defaultText: String,
     allowed: String,
     val doc: String,
     parse: String => Option[T]
@@ -26,7 +27,7 @@ final class CometOption[T](
   ConfigEntry.synchronized {
     if (ConfigEntry.findEntry(key) == null) {
       SQLConf.buildConf(key).doc(doc).version("0.1.0").stringConf.createWithDefault(
-        default.toString
+        defaultText
       )
     }
   }
@@ -44,24 +45,24 @@ final class CometOption[T](
 
   private def problem(value: Option[String]): Option[String] =
     value.filter(parse(_).isEmpty).map { bad =>
-      s"$key is '$bad' but must be $allowed. Correct it, or leave it unset for the default, $default."
+      s"$key is '$bad' but must be $allowed. Correct it, or leave it unset for the default, $defaultText."
     }
 
-  private def valueOf(value: Option[String]): T = value.fold(default) { text =>
-    parse(text).getOrElse(throw new IllegalArgumentException(problem(value).get))
-  }
+  private def valueOf(value: Option[String]): T = parse(value.getOrElse(defaultText)).getOrElse(
+    throw new IllegalArgumentException(problem(value).get)
+  )
 }
 
 /** Every option of the product. `docs/configuration.md` is generated from here. */
 object CometConf {
 
   private def boolean(key: String, default: Boolean, doc: String): CometOption[Boolean] =
-    new CometOption(key, default, "true or false", doc, _.trim.toBooleanOption)
+    new CometOption(key, default.toString, "true or false", doc, _.trim.toBooleanOption)
 
   private def int(key: String, default: Int, min: Int, max: Int, doc: String): CometOption[Int] =
     new CometOption(
       key,
-      default,
+      default.toString,
       s"a whole number from $min to $max",
       doc,
       _.trim.toIntOption.filter(value => value >= min && value <= max)
@@ -76,6 +77,18 @@ object CometConf {
       text => Some(text.trim.toLowerCase(Locale.ROOT)).filter(values.contains)
     )
 
+  private def bytes(key: String, default: String, min: Long, doc: String): CometOption[Long] =
+    new CometOption(
+      key,
+      default,
+      s"a number of bytes from $min, such as 1m",
+      doc,
+      text =>
+        Try(JavaUtils.byteStringAsBytes(text.trim)).toOption.filter(size =>
+          size >= min && size <= Int.MaxValue
+        )
+    )
+
   private val MaxRows = 1 << 20
 
   val SHUFFLE_ENABLED: CometOption[Boolean] = boolean(
@@ -86,9 +99,11 @@ object CometConf {
 
   val SHUFFLE_MODE: CometOption[String] = oneOf(
     "spark.comet.shuffle.mode",
-    Seq("auto", "jvm"),
-    "How map output is written. jvm: rows are collected in pages and turned into columnar blocks. " +
-      "auto: the best way for each exchange; in this version the same as jvm."
+    Seq("auto", "native", "jvm"),
+    "How map output is written. native: batches of a columnar input are partitioned and written in " +
+      "native code; exchanges for which that cannot be done stay with Spark's shuffle. jvm: rows are " +
+      "collected in pages and turned into columnar blocks; a columnar input is turned into rows " +
+      "first. auto: native where it can be done, else jvm."
   )
 
   val SHUFFLE_FORMAT: CometOption[String] = oneOf(
@@ -129,18 +144,40 @@ object CometConf {
     "Rows of a partition that are collected before they are written out as a block."
   )
 
+  val WRITE_BUFFER_SIZE: CometOption[Long] = bytes(
+    "spark.comet.shuffle.native.writeBufferSize",
+    default = "1m",
+    min = 4096,
+    "Size of the native writer's writes to files, for each file of a task that is being written."
+  )
+
+  val MAX_BUFFER_BYTES: CometOption[Long] = bytes(
+    "spark.comet.shuffle.native.maxBufferBytes",
+    default = "0",
+    min = 0,
+    "The native writer of a task spills when it has staged this many bytes. 0: only when memory is " +
+      "short."
+  )
+
+  val MEMORY_POOL: CometOption[String] = oneOf(
+    "spark.comet.exec.memoryPool",
+    Seq("fair_unified", "greedy_unified"),
+    "How the native consumers of a task share its off-heap memory. fair_unified: each that can spill " +
+      "gets an equal share of what the task may have. greedy_unified: whatever Spark grants."
+  )
+
   val BATCH_SIZE: CometOption[Int] = int(
     "spark.comet.batchSize",
     default = 8192,
     min = 1,
     max = MaxRows,
     "Rows of a batch that the reading side of a shuffle hands on: smaller blocks are joined up to " +
-      "this many rows."
+      "this many rows. Also the most rows of a block that the native writer makes."
   )
 
   val SIZE_IN_BYTES_MULTIPLIER: CometOption[Double] = new CometOption(
     "spark.comet.shuffle.sizeInBytesMultiplier",
-    1.0,
+    "1.0",
     "a number greater than 0",
     "Factor on the size that an exchange reports to adaptive execution, which is that of Spark's " +
       "rows. Below 1.0 more joins become broadcast joins, above 1.0 fewer.",
@@ -163,6 +200,9 @@ object CometConf {
     ZSTD_LEVEL,
     MAX_WRITERS_PER_EXECUTOR,
     JVM_BATCH_SIZE,
+    WRITE_BUFFER_SIZE,
+    MAX_BUFFER_BYTES,
+    MEMORY_POOL,
     BATCH_SIZE,
     SIZE_IN_BYTES_MULTIPLIER,
     EXPLAIN_FALLBACK_ENABLED
@@ -178,7 +218,7 @@ object CometConf {
 
   /** The page `docs/configuration.md`. */
   def markdown: String = {
-    val rows = options.map(option => s"| `${option.key}` | ${option.default} | ${option.doc} |")
+    val rows = options.map(option => s"| `${option.key}` | ${option.defaultText} | ${option.doc} |")
     s"""# Configuration
        |
        |<!-- Generated from CometConf.scala by scripts/build --docs; a test compares the two. -->
@@ -197,7 +237,7 @@ object CometConf {
        ||---|---|
        || `spark.plugins` | `org.apache.spark.comet.CometPlugin` turns the shuffle on |
        || `spark.memory.offHeap.enabled`, `spark.memory.offHeap.size` | row pages and batches live in off-heap memory; without it the application stays on Spark's shuffle |
-       || `spark.shuffle.sort.bypassMergeThreshold` | exchanges with more partitions stay with Spark's shuffle in this version |
+       || `spark.shuffle.sort.bypassMergeThreshold` | exchanges of rows with more partitions stay with Spark's shuffle in this version |
        || `spark.shuffle.compress` | false switches compression off in our blocks, too |
        || `spark.shuffle.checksum.enabled`, `spark.shuffle.checksum.algorithm` | the checksum files beside the data files, as with Spark's shuffle |
        |""".stripMargin

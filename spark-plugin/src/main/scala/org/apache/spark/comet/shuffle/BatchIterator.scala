@@ -22,11 +22,11 @@ private class BatchIterator(
   NativeLibrary.load()
 
   private val rowsPerBatch = serializer.settings.rowsPerBatch
-  private val columns = new CometColumns(serializer.schema)
   private val reservation = new NativeMemoryReservation(context.taskMemoryManager())
   private val stats = new Array[Long](2)
   private val buffer = new BlockBuffer
   private val decoder = Native.newBlockDecoder(serializer.descriptor)
+  private val columns = new CometColumns(serializer.schema, decoder)
   private var ready: ColumnarBatch = _
   @volatile private var reader: Thread = _
   @volatile private var closed = false

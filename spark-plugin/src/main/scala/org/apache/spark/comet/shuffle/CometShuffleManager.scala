@@ -6,11 +6,23 @@ import org.apache.spark.shuffle.api.ShuffleExecutorComponents
 import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.util.collection.OpenHashSet
 
-/** The handle of a shuffle whose rows are written by the bypass writer and read as batches. */
-class CometBypassMergeSortShuffleHandle[K, V](
+/** The handle of a shuffle that is ours: its output is read as batches. */
+sealed abstract class CometShuffleHandle[K, V](
     shuffleId: Int,
     dependency: ShuffleDependency[K, V, V]
 ) extends BaseShuffleHandle[K, V, V](shuffleId, dependency)
+
+/** The handle of a shuffle whose rows are written by the bypass writer. */
+class CometBypassMergeSortShuffleHandle[K, V](
+    shuffleId: Int,
+    dependency: ShuffleDependency[K, V, V]
+) extends CometShuffleHandle[K, V](shuffleId, dependency)
+
+/** The handle of a shuffle whose batches are written in native code. */
+class CometNativeShuffleHandle[K, V](
+    shuffleId: Int,
+    dependency: ShuffleDependency[K, V, V]
+) extends CometShuffleHandle[K, V](shuffleId, dependency)
 
 /** Spark's sort shuffle manager, with writers and readers of its own for the exchanges that
   * [[org.apache.spark.comet.sql.CometShuffleExchangeExec]] prepared. Every other shuffle takes Spark's code.
@@ -34,11 +46,10 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
       shuffleId: Int,
       dependency: ShuffleDependency[K, V, C]
   ): ShuffleHandle = dependency.serializer match {
-    case _: CometShuffleSerializer =>
-      new CometBypassMergeSortShuffleHandle(
-        shuffleId,
-        dependency.asInstanceOf[ShuffleDependency[K, V, V]]
-      )
+    case ours: CometShuffleSerializer =>
+      val batches = dependency.asInstanceOf[ShuffleDependency[K, V, V]]
+      if (ours.native.isDefined) new CometNativeShuffleHandle(shuffleId, batches)
+      else new CometBypassMergeSortShuffleHandle(shuffleId, batches)
     case _ => super.registerShuffle(shuffleId, dependency)
   }
 
@@ -51,6 +62,9 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
     case ours: CometBypassMergeSortShuffleHandle[K @unchecked, V @unchecked] =>
       rememberMapOutput(handle.shuffleId, mapId)
       new CometBypassMergeSortShuffleWriter(ours, mapId, context, metrics, executorComponents)
+    case ours: CometNativeShuffleHandle[K @unchecked, V @unchecked] =>
+      rememberMapOutput(handle.shuffleId, mapId)
+      new CometNativeShuffleWriter(ours, mapId, context, metrics, shuffleBlockResolver)
     case _ => super.getWriter(handle, mapId, context, metrics)
   }
 
@@ -70,7 +84,7 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
       context: TaskContext,
       metrics: ShuffleReadMetricsReporter
   ): ShuffleReader[K, C] = handle match {
-    case ours: CometBypassMergeSortShuffleHandle[K @unchecked, C @unchecked] =>
+    case ours: CometShuffleHandle[K @unchecked, C @unchecked] =>
       val tracker = SparkEnv.get.mapOutputTracker
       val (blocks, batchFetchPossible) =
         if (ours.dependency.isShuffleMergeFinalizedMarked) {

@@ -30,13 +30,38 @@ case class CometShuffleMetrics(
     blocksWritten: SQLMetric
 )
 
+/** How the native writer of an exchange works, beside what every writer needs. */
+case class NativeSettings(
+    partitioning: NativePartitioning,
+    writeBufferSize: Long,
+    maxBufferBytes: Long,
+    fairPool: Boolean,
+    metrics: NativeShuffleMetrics
+)
+
+/** Metrics of the native writer. */
+case class NativeShuffleMetrics(
+    inputBatches: SQLMetric,
+    importTime: SQLMetric,
+    partitionTime: SQLMetric,
+    gatherTime: SQLMetric,
+    memorySpilled: SQLMetric,
+    memoryAcquisitions: SQLMetric,
+    memoryReleases: SQLMetric,
+    memoryAcquired: SQLMetric,
+    memoryTime: SQLMetric
+)
+
 /** Marks a shuffle dependency as one of ours and takes along what both sides need. The manager knows it by this
   * class, so that Spark's own code can prepare the dependency; rows never pass through a serializer instance.
+  *
+  * @param native settings of the native writer, if the dependency's records are batches for it
   */
 class CometShuffleSerializer(
     val schema: StructType,
     val settings: BlockSettings,
-    val metrics: CometShuffleMetrics
+    val metrics: CometShuffleMetrics,
+    val native: Option[NativeSettings] = None
 ) extends Serializer with Serializable {
 
   /** `schema` as the native side reads it. */

@@ -12,15 +12,22 @@ class CometExplainGenerator extends ExtendedExplainGenerator {
 
   override def generateExtendedInfo(plan: SparkPlan): String = {
     val nodes = allNodes(plan)
-    val ours = nodes.count(_.isInstanceOf[CometShuffleExchangeExec])
+    val ours = nodes.collect { case exchange: CometShuffleExchangeExec => exchange }
     val others = nodes.collect { case exchange: ShuffleExchangeExec => exchange }
-    val reasons = others.map { exchange =>
+    val native = ours.count(_.writer == NativeWriter)
+    val summary = s"${ours.length} of ${ours.length + others.length} shuffle exchanges are Comet's" +
+      (if (ours.isEmpty) "" else s", $native of them written in native code")
+    val notNative = ours.flatMap { exchange =>
+      exchange.getTagValue(ReplaceShuffleExchanges.NotNativeReason).map { reason =>
+        s"${exchange.nodeName} ${exchange.outputPartitioning} is written as rows: $reason"
+      }
+    }
+    val left = others.map { exchange =>
       val reason = exchange.getTagValue(ReplaceShuffleExchanges.FallbackReason)
         .getOrElse("not looked at")
       s"Exchange ${exchange.outputPartitioning} stays with Spark's shuffle: $reason"
     }
-    (s"$ours of ${ours + others.length} shuffle exchanges are Comet's" +: reasons)
-      .mkString("", "\n", "\n")
+    (summary +: (notNative ++ left)).mkString("", "\n", "\n")
   }
 
   private def allNodes(plan: SparkPlan): Seq[SparkPlan] = {

@@ -4,7 +4,13 @@ import scala.concurrent.Future
 
 import org.apache.spark.{MapOutputStatistics, ShuffleDependency}
 import org.apache.spark.comet.CometConf
-import org.apache.spark.comet.shuffle.{BlockSettings, CometShuffleMetrics, CometShuffleSerializer}
+import org.apache.spark.comet.shuffle.{
+  BlockSettings,
+  CometShuffleMetrics,
+  CometShuffleSerializer,
+  NativeSettings,
+  NativeShuffleMetrics
+}
 import org.apache.spark.internal.config.SHUFFLE_COMPRESS
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -22,23 +28,26 @@ import org.apache.spark.sql.execution.exchange.{
   ShuffleOrigin
 }
 import org.apache.spark.sql.execution.metric.{
+  SQLMetric,
   SQLMetrics,
   SQLShuffleReadMetricsReporter,
   SQLShuffleWriteMetricsReporter
 }
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** An exchange that takes rows, ships columnar blocks and hands on batches. Partition ids, sampling of ranges and the
-  * order of round robin are those of Spark, by Spark's own code.
+/** An exchange that ships columnar blocks and hands on batches. It takes rows or, for the native writer, batches. With
+  * rows the partition ids, the sampling of ranges and the order of round robin are Spark's own code; with batches they
+  * are the same as Spark's, but for round robin, which may start elsewhere.
   */
 case class CometShuffleExchangeExec(
     override val outputPartitioning: Partitioning,
     child: SparkPlan,
     shuffleOrigin: ShuffleOrigin,
-    advisoryPartitionSize: Option[Long]
+    advisoryPartitionSize: Option[Long],
+    writer: ShuffleWriterKind
 ) extends ShuffleExchangeLike {
 
-  override def nodeName: String = "CometShuffleExchange"
+  override def nodeName: String = s"CometShuffleExchange($writer)"
 
   override def supportsColumnar: Boolean = true
 
@@ -57,9 +66,32 @@ case class CometShuffleExchangeExec(
     "blocksWritten" -> SQLMetrics.createMetric(sparkContext, "blocks written"),
     "spillCount" -> SQLMetrics.createMetric(sparkContext, "number of spills"),
     "spillSize" -> SQLMetrics.createSizeMetric(sparkContext, "spill size")
-  ) ++ readMetrics ++ writeMetrics
+  ) ++ nativeMetrics ++ readMetrics ++ writeMetrics
 
-  @transient private lazy val inputRDD: RDD[InternalRow] = child.execute()
+  private lazy val nativeMetrics: Map[String, SQLMetric] =
+    if (writer == NativeWriter) {
+      Map(
+        "inputBatches" -> SQLMetrics.createMetric(sparkContext, "input batches"),
+        "importTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to copy input"),
+        "partitionTime" ->
+          SQLMetrics.createNanoTimingMetric(sparkContext, "time to compute partitions"),
+        "gatherTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time to gather rows"),
+        "memorySpilled" -> SQLMetrics.createSizeMetric(sparkContext, "memory spilled"),
+        "memoryAcquisitions" ->
+          SQLMetrics.createMetric(sparkContext, "memory pool acquisitions"),
+        "memoryReleases" -> SQLMetrics.createMetric(sparkContext, "memory pool releases"),
+        "memoryAcquired" -> SQLMetrics.createSizeMetric(sparkContext, "memory pool acquired"),
+        "memoryTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time in memory pool calls")
+      )
+    } else {
+      Map.empty
+    }
+
+  // Of rows or of batches: columnar data passes as rows as far as types go.
+  @transient private lazy val inputRDD: RDD[InternalRow] = writer match {
+    case JvmWriter => child.execute()
+    case NativeWriter => child.executeColumnar().asInstanceOf[RDD[InternalRow]]
+  }
 
   @transient
   override protected lazy val mapOutputStatisticsFuture: Future[MapOutputStatistics] =
@@ -84,13 +116,19 @@ case class CometShuffleExchangeExec(
 
   @transient
   private lazy val shuffleDependency: ShuffleDependency[Int, InternalRow, InternalRow] = {
-    val dependency = ShuffleExchangeExec.prepareShuffleDependency(
-      inputRDD,
-      child.output,
-      outputPartitioning,
-      serializer,
-      writeMetrics
-    )
+    val dependency = writer match {
+      case JvmWriter =>
+        ShuffleExchangeExec.prepareShuffleDependency(
+          inputRDD,
+          child.output,
+          outputPartitioning,
+          serializer(native = None),
+          writeMetrics
+        )
+      case NativeWriter =>
+        val batches = inputRDD.asInstanceOf[RDD[ColumnarBatch]]
+        NativeShuffleDependency.create(batches, serializer(Some(nativeSettings(batches))), writeMetrics)
+    }
     metrics("numPartitions").set(dependency.partitioner.numPartitions)
     SQLMetrics.postDriverMetricUpdates(
       sparkContext,
@@ -100,7 +138,25 @@ case class CometShuffleExchangeExec(
     dependency
   }
 
-  private def serializer = new CometShuffleSerializer(
+  private def nativeSettings(batches: RDD[ColumnarBatch]) = NativeSettings(
+    NativeShuffleDependency.partitioning(outputPartitioning, child.output, batches),
+    CometConf.WRITE_BUFFER_SIZE.get(conf),
+    CometConf.MAX_BUFFER_BYTES.get(conf),
+    fairPool = CometConf.MEMORY_POOL.get(conf) == "fair_unified",
+    NativeShuffleMetrics(
+      inputBatches = longMetric("inputBatches"),
+      importTime = longMetric("importTime"),
+      partitionTime = longMetric("partitionTime"),
+      gatherTime = longMetric("gatherTime"),
+      memorySpilled = longMetric("memorySpilled"),
+      memoryAcquisitions = longMetric("memoryAcquisitions"),
+      memoryReleases = longMetric("memoryReleases"),
+      memoryAcquired = longMetric("memoryAcquired"),
+      memoryTime = longMetric("memoryTime")
+    )
+  )
+
+  private def serializer(native: Option[NativeSettings]) = new CometShuffleSerializer(
     child.schema,
     blockSettings,
     CometShuffleMetrics(
@@ -111,7 +167,8 @@ case class CometShuffleExchangeExec(
       spillCount = longMetric("spillCount"),
       spillSize = longMetric("spillSize"),
       blocksWritten = longMetric("blocksWritten")
-    )
+    ),
+    native
   )
 
   private def blockSettings: BlockSettings = {

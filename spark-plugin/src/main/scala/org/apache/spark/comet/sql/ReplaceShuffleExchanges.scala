@@ -15,17 +15,23 @@ object ReplaceShuffleExchanges extends Rule[SparkPlan] {
   /** Why an exchange stays with Spark's shuffle. */
   val FallbackReason: TreeNodeTag[String] = TreeNodeTag[String]("comet.shuffle.fallback")
 
+  /** Why an exchange of ours is not written in native code. */
+  val NotNativeReason: TreeNodeTag[String] = TreeNodeTag[String]("comet.shuffle.notNative")
+
   override def apply(plan: SparkPlan): SparkPlan = plan.transformUp {
     case exchange: ShuffleExchangeExec if exchange.getTagValue(FallbackReason).isEmpty =>
-      ShuffleSupport.fallbackReason(exchange, conf) match {
-        case None =>
-          CometShuffleExchangeExec(
+      ShuffleSupport.choose(exchange, conf) match {
+        case Right(Choice(writer, notNative)) =>
+          val ours = CometShuffleExchangeExec(
             exchange.outputPartitioning,
             exchange.child,
             exchange.shuffleOrigin,
-            exchange.advisoryPartitionSize
+            exchange.advisoryPartitionSize,
+            writer
           )
-        case Some(reason) =>
+          notNative.foreach(ours.setTagValue(NotNativeReason, _))
+          ours
+        case Left(reason) =>
           exchange.setTagValue(FallbackReason, reason)
           if (
             CometConf.invalidValue(conf).isEmpty &&
@@ -40,13 +46,13 @@ object ReplaceShuffleExchanges extends Rule[SparkPlan] {
   }
 }
 
-/** Our exchange reads rows, but Spark puts a transition to columns under every columnar node: takes that away, and adds
-  * the transition to rows that a columnar child needs.
+/** An exchange for the JVM writer reads rows, but Spark puts a transition to columns under every columnar node: takes
+  * that away, and adds the transition to rows that a columnar child needs.
   */
 object KeepRowInput extends Rule[SparkPlan] {
 
   override def apply(plan: SparkPlan): SparkPlan = plan.transformUp {
-    case exchange: CometShuffleExchangeExec =>
+    case exchange: CometShuffleExchangeExec if exchange.writer == JvmWriter =>
       exchange.child match {
         case RowToColumnarExec(rows) => exchange.copy(child = rows)
         case columns if columns.supportsColumnar =>

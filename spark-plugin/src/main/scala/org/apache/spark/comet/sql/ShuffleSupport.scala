@@ -7,15 +7,43 @@ import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.internal.SQLConf
 
-/** Which exchanges can be ours. */
+/** How an exchange of ours is written.
+  *
+  * @param notNative why not in native code, where the mode leaves the choice
+  */
+case class Choice(writer: ShuffleWriterKind, notNative: Option[String])
+
+/** Which exchanges can be ours, and how they are written. */
 object ShuffleSupport {
 
-  /** Why `exchange` must stay with Spark's shuffle, or nothing if it can be ours. */
-  def fallbackReason(exchange: ShuffleExchangeExec, conf: SQLConf): Option[String] =
-    sessionReason(conf)
+  /** The writer that `exchange` takes as one of ours, or why it must stay with Spark's shuffle. */
+  def choose(exchange: ShuffleExchangeExec, conf: SQLConf): Either[String, Choice] = {
+    val reason = sessionReason(conf)
       .orElse(partitioningReason(exchange.outputPartitioning))
       .orElse(typeReason(exchange))
-      .orElse(writerReason(exchange.outputPartitioning.numPartitions, conf))
+    reason.toLeft(()).flatMap { _ =>
+      CometConf.SHUFFLE_MODE.get(conf) match {
+        case "jvm" => jvmChoice(exchange, conf, None)
+        case "native" =>
+          NativeSupport.reason(exchange, conf)
+            .map(why => s"${CometConf.SHUFFLE_MODE.key} is native, but $why")
+            .toLeft(Choice(NativeWriter, None))
+        case _ =>
+          NativeSupport.reason(exchange, conf) match {
+            case None => Right(Choice(NativeWriter, None))
+            case notNative => jvmChoice(exchange, conf, notNative)
+          }
+      }
+    }
+  }
+
+  private def jvmChoice(
+      exchange: ShuffleExchangeExec,
+      conf: SQLConf,
+      notNative: Option[String]
+  ): Either[String, Choice] =
+    writerReason(exchange.outputPartitioning.numPartitions, conf)
+      .toLeft(Choice(JvmWriter, notNative))
 
   private def sessionReason(conf: SQLConf): Option[String] = {
     val env = SparkEnv.get
@@ -37,7 +65,7 @@ object ShuffleSupport {
       SchemaDescriptor.unsupportedReason(column.dataType).map(r => s"column ${column.name}: $r")
     }.nextOption()
 
-  // The rule of Spark's own bypass writer, and a limit on the pages that all tasks of an executor start with.
+  // For rows. The rule of Spark's own bypass writer, and a limit on the pages that all tasks of an executor start with.
   private def writerReason(numPartitions: Int, conf: SQLConf): Option[String] = {
     val sparkConf = SparkEnv.get.conf
     val threshold = sparkConf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD)

@@ -1,18 +1,26 @@
 package org.apache.spark.comet.vector
 
+import org.apache.spark.comet.Native
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
-/** The batch of a decoder: one object that is pointed at each decoded batch in turn. */
-class CometColumns(schema: StructType) {
+/** The batch of a decoder: one object that is pointed at each decoded batch in turn.
+  *
+  * @param decoder the handle of `Native.newBlockDecoder`
+  */
+class CometColumns(schema: StructType, decoder: Long) {
 
   private val vectors = schema.fields.map(field => CometVector.of(field.dataType))
+  vectors.zipWithIndex.foreach { case (vector, i) => vector.joinBatch(this, i) }
+
   private val batch = new ColumnarBatch(vectors.asInstanceOf[Array[ColumnVector]])
 
   /** For the decoder to fill: null count, validity, offsets and values of each vector, in pre-order. */
   val buffers: Array[Long] = new Array[Long](
     schema.fields.map(f => CometVector.count(f.dataType)).sum * CometVector.EntriesPerVector
   )
+
+  private[vector] def exportColumn(column: Int): Long = Native.exportColumn(decoder, column)
 
   /** The batch over what the decoder has filled in. */
   def pointAtBuffers(numRows: Int): ColumnarBatch = {

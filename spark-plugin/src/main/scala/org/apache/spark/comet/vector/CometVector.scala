@@ -18,6 +18,8 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
     extends ColumnVector(dataType) {
 
   private val alwaysNull = dataType == NullType
+  private var batch: CometColumns = _
+  private var index = 0
   private var nullCount = 0
   private var validity = 0L
   private var offsets = 0L
@@ -42,6 +44,15 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
     }
     next
   }
+
+  /** Makes this vector the column `column` of a batch. */
+  private[vector] def joinBatch(columns: CometColumns, column: Int): Unit = {
+    batch = columns
+    index = column
+  }
+
+  /** Hands the column on by reference, as `Native.exportColumn` does; 0 if it is no column of its own. */
+  private[vector] def exportArray(): Long = if (batch == null) 0L else batch.exportColumn(index)
 
   override def hasNull: Boolean = nullCount > 0
 
@@ -144,12 +155,12 @@ object CometVector {
   /** Number of vectors that carry a value of the given type. */
   def count(dataType: DataType): Int = 1 + childTypes(storageType(dataType)).map(count).sum
 
-  private def storageType(dataType: DataType): DataType = dataType match {
+  private[vector] def storageType(dataType: DataType): DataType = dataType match {
     case udt: UserDefinedType[_] => storageType(udt.sqlType)
     case other => other
   }
 
-  private def childTypes(dataType: DataType): Seq[DataType] = dataType match {
+  private[vector] def childTypes(dataType: DataType): Seq[DataType] = dataType match {
     case struct: StructType => struct.fields.toSeq.map(_.dataType)
     case ArrayType(element, _) => Seq(element)
     case MapType(key, value, _) => Seq(key, value)

@@ -3,6 +3,7 @@ package org.apache.spark.comet.shuffle
 import org.apache.spark.ShuffleDependency
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle.checksum.RowBasedChecksum
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.storage.BlockManagerId
 
 /** Spark 4.1: dependencies carry row checksums, map status takes their sum. */
@@ -17,6 +18,9 @@ object ShuffleShims extends SparkShuffleShims {
 
   override def rowChecksums(dependency: ShuffleDependency[_, _, _]): RowChecksums =
     new Checksums(dependency.rowBasedChecksums)
+
+  override def wantsRowChecksums(conf: SQLConf): Boolean =
+    conf.shuffleOrderIndependentChecksumEnabled || conf.shuffleChecksumMismatchFullRetryEnabled
 
   override def mapStatus(
       location: BlockManagerId,

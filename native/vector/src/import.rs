@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use arrow_array::{Int32Array, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use crate::VectorError;
+use crate::column;
+use crate::descriptor::Numbers;
+use crate::values::numbers_at;
+
+/// The name of the column of partition ids, which comes behind all others.
+pub const PARTITION_ID_FIELD: &str = "partition id";
+
+/// Imports the batches of one schema.
+#[derive(Debug)]
+pub struct VectorImporter {
+    columns: usize,
+    schema: SchemaRef,
+}
+
+impl VectorImporter {
+    /// An importer of batches of `schema`; `with_ids` adds a column of the partition ids that come
+    /// with each batch.
+    pub fn new(schema: &SchemaRef, with_ids: bool) -> Self {
+        let columns = schema.fields().len();
+        let schema = if with_ids {
+            let id = Field::new(PARTITION_ID_FIELD, DataType::Int32, false);
+            let fields = schema.fields().iter().cloned();
+            Arc::new(Schema::new(
+                fields.chain([Arc::new(id)]).collect::<Vec<_>>(),
+            ))
+        } else {
+            Arc::clone(schema)
+        };
+        Self { columns, schema }
+    }
+
+    /// The schema of imported batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Copies the batch whose descriptor lies at `address`. Exported arrays that it names are used up,
+    /// also by a failure.
+    ///
+    /// # Errors
+    ///
+    /// [`VectorError::TooLarge`] if it doesn't fit 32-bit offsets, [`VectorError::Descriptor`] or
+    /// [`VectorError::Arrow`] if the descriptor does not describe a batch of the schema.
+    ///
+    /// # Safety
+    ///
+    /// There must be a descriptor at `address`, and at each address in it what the crate's
+    /// documentation says, all of it unchanged until this returns.
+    pub unsafe fn import(&self, address: i64) -> Result<RecordBatch, VectorError> {
+        // SAFETY: the caller vouches for the descriptor.
+        let mut numbers = unsafe { Numbers::at(address) }?;
+        let rows = numbers.next_count()?;
+        let ids = numbers.next()?;
+        let mut arrays = Vec::with_capacity(self.schema.fields().len());
+        for field in self.schema.fields().iter().take(self.columns) {
+            // SAFETY: the caller vouches for what the numbers say.
+            arrays.push(unsafe { column::import(field.data_type(), rows, &mut numbers) }?);
+        }
+        numbers.end()?;
+        if self.columns < self.schema.fields().len() {
+            if ids == 0 && rows > 0 {
+                return Err(VectorError::Descriptor("no partition ids".to_owned()));
+            }
+            // SAFETY: the caller vouches for an id for each row.
+            let ids = unsafe { numbers_at::<i32>(ids, rows) };
+            arrays.push(Arc::new(Int32Array::from(ids)));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}

@@ -1,0 +1,38 @@
+package org.apache.spark.comet;
+
+import java.io.IOException;
+
+/**
+ * What a native shuffle writer asks of its task. All but the memory calls come from the thread that
+ * runs the writer; those may come from any thread that makes the writer spill. What a method throws
+ * ends the run of the writer and is thrown by it.
+ */
+public interface NativeShuffleTask {
+
+  /**
+   * Makes the next batch ready.
+   *
+   * @return the address of its descriptor (see {@code native/vector}), which stays valid with all it
+   *     refers to until the next call; 0 if there are no more batches
+   */
+  long nextBatch() throws IOException;
+
+  /**
+   * Describes the first half of the batch that {@link #nextBatch()} described, which was too large;
+   * the rest comes with the next calls of that.
+   */
+  long splitBatch() throws IOException;
+
+  /** Acquires up to {@code bytes} of the task's off-heap memory and returns how many it got. */
+  long acquireMemory(long bytes);
+
+  void releaseMemory(long bytes);
+
+  /** The bytes that the task may have at present, those that it has included. */
+  long memoryLimit();
+
+  /** A new file for spills. */
+  String spillFile() throws IOException;
+
+  boolean isKilled();
+}

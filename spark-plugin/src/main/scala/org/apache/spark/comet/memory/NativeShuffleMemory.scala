@@ -1,0 +1,63 @@
+package org.apache.spark.comet.memory
+
+import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
+
+import org.apache.spark.SparkConf
+import org.apache.spark.internal.config.MEMORY_OFFHEAP_SIZE
+import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
+
+/** The memory of a task's native shuffle writer, as Spark sees it. Acquired and released from any thread, and exact: what
+  * a spill on one thread gives back and what another one acquires at the same time both count.
+  */
+class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
+    extends MemoryConsumer(memoryManager, memoryManager.pageSizeBytes(), MemoryMode.OFF_HEAP) {
+
+  private val held = new AtomicLong
+  private val changing = new Object
+  private var spillable: Spillable = _
+
+  NativeShuffleMemory.writers.incrementAndGet()
+
+  // `used` of the parent is a plain field: additions of two threads could get lost.
+  override def getUsed: Long = held.get
+
+  /** Who gives memory back when Spark asks for it; null for nobody, which waits for a spill that is under way. */
+  def setSpillable(owner: Spillable): Unit = changing.synchronized {
+    spillable = owner
+  }
+
+  override def acquireMemory(bytes: Long): Long = {
+    val granted = taskMemoryManager.acquireExecutionMemory(bytes, this)
+    held.addAndGet(granted)
+    granted
+  }
+
+  override def freeMemory(bytes: Long): Unit = {
+    held.addAndGet(-bytes)
+    taskMemoryManager.releaseExecutionMemory(bytes, this)
+  }
+
+  /** What this task may have of the off-heap memory, if it is shared evenly by the executor's tasks that write like this.
+    * Spark has the last word: other tasks count for its own limit.
+    */
+  def limit: Long = conf.get(MEMORY_OFFHEAP_SIZE) / math.max(1, NativeShuffleMemory.writers.get)
+
+  /** The writer spills by itself when it is denied memory, so it isn't asked to on its own behalf. */
+  override def spill(size: Long, trigger: MemoryConsumer): Long =
+    if (trigger eq this) {
+      0L
+    } else {
+      changing.synchronized {
+        if (spillable == null) 0L else spillable.spill(size)
+      }
+    }
+
+  /** The writer is gone. */
+  def close(): Unit = NativeShuffleMemory.writers.decrementAndGet()
+}
+
+private object NativeShuffleMemory {
+
+  /** The writers of this executor. */
+  val writers = new AtomicInteger
+}

@@ -1,0 +1,92 @@
+package org.apache.spark.comet.vector
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.comet.Native
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.unsafe.Platform
+
+/** Describes batches to the native side, which copies them from where they are. Columns of our own batches are handed on
+  * by reference. It must be freed.
+  */
+class BatchExporter(schema: StructType) {
+
+  private val columns = schema.fields.map(field => new ColumnExporter(field.dataType))
+  private val numbers = new GrowingBuffer
+  private val ids = new GrowingBuffer
+  private val exported = ArrayBuffer.empty[Long]
+
+  /** The address of the description of `count` rows of `batch` from row `from`, with what it refers to valid until the
+    * next call. The native side must import it: it owns arrays that are handed on by reference.
+    *
+    * @param partitionIds gives the partition of a row, or null if the native side works it out
+    * @return 0 if so many rows cannot be described
+    */
+  def describe(
+      batch: ColumnarBatch,
+      from: Int,
+      count: Int,
+      partitionIds: RowPartitionIds
+  ): Long = {
+    exported.clear()
+    numbers.clear()
+    numbers.appendLong(0) // How many numbers there are, known at the end.
+    numbers.appendLong(count)
+    numbers.appendLong(if (partitionIds == null) 0 else collectIds(batch, from, count, partitionIds))
+    try {
+      var i = 0
+      while (i < columns.length) {
+        describeColumn(batch, i, from, count)
+        i += 1
+      }
+    } catch {
+      case e: Throwable =>
+        exported.foreach(Native.releaseArray)
+        if (e.isInstanceOf[ColumnTooLargeException]) return 0
+        throw e
+    }
+    Platform.putLong(null, numbers.address, numbers.length / 8)
+    numbers.address
+  }
+
+  private def describeColumn(batch: ColumnarBatch, i: Int, from: Int, count: Int): Unit = {
+    val array = batch.column(i) match {
+      case ours: CometVector => ours.exportArray()
+      case _ => 0L
+    }
+    if (array != 0) {
+      exported += array
+      numbers.appendLong(ColumnKind.Arrow)
+      numbers.appendLong(array)
+      numbers.appendLong(from)
+    } else {
+      columns(i).describe(batch.column(i), from, count, numbers)
+    }
+  }
+
+  private def collectIds(
+      batch: ColumnarBatch,
+      from: Int,
+      count: Int,
+      partitionIds: RowPartitionIds
+  ): Long = {
+    ids.clear()
+    val start = ids.append(count * 4L)
+    var i = 0
+    while (i < count) {
+      Platform.putInt(null, start + i * 4L, partitionIds.of(batch.getRow(from + i)))
+      i += 1
+    }
+    start
+  }
+
+  /** The bytes of native memory that this holds. */
+  def capacity: Long = numbers.capacity + ids.capacity + columns.map(_.capacity).sum
+
+  def free(): Unit = {
+    numbers.free()
+    ids.free()
+    columns.foreach(_.free())
+  }
+}

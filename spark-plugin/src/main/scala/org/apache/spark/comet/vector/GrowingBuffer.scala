@@ -1,0 +1,51 @@
+package org.apache.spark.comet.vector
+
+import org.apache.spark.unsafe.Platform
+
+/** Native memory that grows as it is written, and may move then. It must be freed. */
+private[vector] final class GrowingBuffer {
+
+  private var start = 0L
+  private var size = 0L
+  private var used = 0L
+
+  /** Where the first byte is, until more is written. */
+  def address: Long = start
+
+  def length: Long = used
+
+  /** The bytes that are allocated. */
+  def capacity: Long = size
+
+  def clear(): Unit = used = 0
+
+  /** Makes room for `bytes` at the end and returns its address, which is valid until more is written. */
+  def append(bytes: Long): Long = {
+    val end = used + bytes
+    if (end > size) {
+      val grown = math.max(end, math.max(GrowingBuffer.MinCapacity, 2 * size))
+      start = Platform.reallocateMemory(start, size, grown)
+      size = grown
+    }
+    val room = start + used
+    used = end
+    room
+  }
+
+  def appendByte(value: Byte): Unit = Platform.putByte(null, append(1), value)
+
+  def appendInt(value: Int): Unit = Platform.putInt(null, append(4), value)
+
+  def appendLong(value: Long): Unit = Platform.putLong(null, append(8), value)
+
+  def free(): Unit = {
+    Platform.freeMemory(start)
+    start = 0
+    size = 0
+    used = 0
+  }
+}
+
+private object GrowingBuffer {
+  val MinCapacity = 64L
+}
