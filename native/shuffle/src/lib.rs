@@ -11,8 +11,9 @@
 //! A task makes one [`ShuffleWriter`], or runs a [`ShuffleWriterExec`], and gets a
 //! [`ShuffleOutput`]. The file has the partitions in order, each a run of blocks (see
 //! `comet_block`) of which the last one is marked. What it costs follows the bytes, not the
-//! partitions: batches are staged as they came, references to their rows are sorted by partition
-//! once, and small partitions share a pass of gathering; nothing is made for a partition.
+//! partitions: batches are staged in groups that fit a cache; when a group is full its rows are
+//! brought into the order of their partitions, so that later whole runs of rows are copied; small
+//! partitions share a pass of gathering; nothing is made for a partition.
 //!
 //! Nothing here knows Spark or JNI. Memory comes from a DataFusion pool, and whoever needs it back
 //! uses a [`SpillHandle`].
@@ -30,6 +31,7 @@ mod options;
 mod order;
 mod partition;
 mod pinned;
+mod runs;
 mod scratch;
 mod single;
 mod spill;

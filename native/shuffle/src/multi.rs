@@ -110,7 +110,7 @@ impl MultiPartitionShuffleRepartitioner {
         let batch = &written(batch, self.partitioner.as_ref())?;
         let nanos = nanos_since(started);
         let partitioner_bytes = self.partitioner.memory_size();
-        let price = loop {
+        let (buffered, full) = loop {
             let (price, overhead, generation) = {
                 let staging = self.shared.lock();
                 staging.check()?;
@@ -135,14 +135,16 @@ impl MultiPartitionShuffleRepartitioner {
                 metrics.input_batches += 1;
                 metrics.rows += wide(batch.num_rows());
                 metrics.partition_nanos += nanos;
-                break staging.buffered_bytes();
+                break (staging.buffered_bytes(), staging.is_group_full());
             }
             // Spilled in between: what the batch shared with those before it is now its own.
             drop(staging);
             self.shared.reservation.shrink(price + overhead)?;
         };
-        if price >= self.max_buffer_bytes {
+        if buffered >= self.max_buffer_bytes {
             self.shared.spill()?;
+        } else if full {
+            self.shared.seal()?;
         }
         Ok(())
     }
@@ -168,14 +170,17 @@ impl MultiPartitionShuffleRepartitioner {
     ///
     /// If a file cannot be written or read, or the task is killed. No file is left then.
     pub fn finish(self) -> Result<(PartitionOutput, ShuffleMetrics)> {
+        if self.shared.lock().is_group_worth_sealing() {
+            self.shared.seal()?;
+        }
         self.shared.finishing.store(true, Ordering::SeqCst);
-        let (output, metrics, batches) = {
+        let (output, metrics, staged) = {
             let mut staging = self.shared.lock();
             let output = staging.finish();
-            let batches = staging.clear();
-            (output, staging.scratch.metrics, batches)
+            let staged = staging.clear();
+            (output, staging.scratch.metrics, staged)
         };
-        drop(batches);
+        drop(staged);
         // A spill that is giving its bytes back must not find them gone.
         self.shared.await_releases();
         self.shared.reservation.free()?;
@@ -203,19 +208,47 @@ impl Shared {
         if finishing || *self.owner() == Some(thread::current().id()) {
             return Ok(0);
         }
-        let (batches, bytes) = {
+        let (staged, bytes) = {
             let mut staging = self.lock();
             let spilled = staging.spill()?;
             self.releasing.fetch_add(1, Ordering::SeqCst);
             spilled
         };
-        drop(batches);
+        drop(staged);
         let released = match bytes {
             0 => Ok(0),
             _ => self.reservation.release(bytes),
         };
         self.releasing.fetch_sub(1, Ordering::SeqCst);
         Ok(released?)
+    }
+
+    /// Brings the batches that are in no group into the order of their partitions, if there is memory
+    /// for that. Without it they stay as they are, which is slower to write.
+    fn seal(&self) -> Result<()> {
+        let (expected, generation) = {
+            let staging = self.lock();
+            (staging.seal_bytes()?, staging.generation)
+        };
+        if let Err(denied) = self.reservation.try_grow(expected) {
+            if !denied.is_denied() {
+                return Err(denied.into());
+            }
+            self.lock().postpone_seal();
+            return Ok(());
+        }
+        let sealed = {
+            let mut staging = self.lock();
+            if staging.generation == generation {
+                Some(staging.seal(expected)?)
+            } else {
+                None
+            }
+        };
+        let (batches, spare) = sealed.unwrap_or((Vec::new(), expected));
+        drop(batches);
+        self.reservation.shrink(spare)?;
+        Ok(())
     }
 
     /// Whether another thread made this writer spill since `generation`; its memory is back then.

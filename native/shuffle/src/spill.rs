@@ -79,10 +79,6 @@ impl SpillWriter {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spills.is_empty()
-    }
-
     /// The bytes written so far.
     pub(crate) fn total(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.out.total())
@@ -178,23 +174,26 @@ pub(crate) struct MergedExtents<'a> {
 }
 
 impl MergedExtents<'_> {
+    /// The first partition that has extents left.
+    pub(crate) fn next_partition(&self) -> Option<usize> {
+        let heads = self.rest.iter().filter_map(|rest| rest.first());
+        heads.map(|extent| extent.partition).min()
+    }
+
     /// Calls `take` with the extents of `partition`. Partitions have to be asked for in order.
-    /// Returns whether there were any.
     pub(crate) fn take(
         &mut self,
         partition: usize,
         mut take: impl FnMut(Extent) -> Result<()>,
-    ) -> Result<bool> {
-        let mut any = false;
+    ) -> Result<()> {
         for rest in &mut self.rest {
             if let Some((extent, others)) = rest.split_first()
                 && extent.partition == partition
             {
                 take(*extent)?;
                 *rest = others;
-                any = true;
             }
         }
-        Ok(any)
+        Ok(())
     }
 }

@@ -1,23 +1,34 @@
 //! Staged batches, and how they become blocks.
 
-use std::ops::Range;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::gather::Gather;
+use crate::gather::{Gather, SortedGroup};
 use crate::metrics::{nanos_since, wide};
-use crate::order::{ROW_BYTES, RowOrder};
+use crate::order::{ROW_BYTES, RowOrder, Run};
 use crate::pinned::Pinned;
-use crate::spill::SpillWriter;
+use crate::spill::{MergedExtents, SpillWriter};
 use crate::{
-    BlockSink, BufBatchWriter, LocalPartitionWriter, PartitionOutput, Result, ShuffleError,
-    ShuffleScratch, ShuffleWriterOptions,
+    BufBatchWriter, LocalPartitionWriter, PartitionOutput, Result, ShuffleError, ShuffleScratch,
+    ShuffleWriterOptions,
 };
 
 /// About how large a block may get before compression, however wide its rows are.
 const MAX_BLOCK_BYTES: usize = 32 << 20;
+
+/// Batches that are staged are a group when they have this many bytes or rows: a column of them fits
+/// the cache of a core, and a partition has a run of rows worth copying in one go.
+const FULL_GROUP_BYTES: usize = 8 << 20;
+const FULL_GROUP_ROWS: usize = 1 << 16;
+
+/// What holds the staged rows.
+#[derive(Debug, Default)]
+pub(crate) struct Staged {
+    _groups: Vec<SortedGroup>,
+    _batches: Vec<RecordBatch>,
+}
 
 /// What is staged, what was spilled, and the scratch for both.
 #[derive(Debug)]
@@ -25,10 +36,16 @@ pub(crate) struct Staging {
     schema: SchemaRef,
     options: ShuffleWriterOptions,
     partitions: usize,
+    groups: Vec<SortedGroup>,
+    /// Batches that are in no group yet.
     batches: Vec<RecordBatch>,
-    /// The partition of each staged row.
+    /// The partitions of their rows.
     ids: Vec<u32>,
-    /// What the staged batches were charged with.
+    /// What they were charged with.
+    group_bytes: usize,
+    /// How many bytes make them a group.
+    full_group_bytes: usize,
+    /// What all that is staged was charged with.
     bytes: usize,
     pinned: Pinned,
     order: RowOrder,
@@ -61,8 +78,11 @@ impl Staging {
             schema,
             options,
             partitions,
+            groups: Vec::new(),
             batches: Vec::new(),
             ids: Vec::new(),
+            group_bytes: 0,
+            full_group_bytes: FULL_GROUP_BYTES,
             bytes: 0,
             pinned: Pinned::default(),
             order: RowOrder::default(),
@@ -93,9 +113,7 @@ impl Staging {
 
     /// What there is beside staged batches.
     pub(crate) fn overhead_now(&self) -> usize {
-        self.scratch.memory_size()
-            + self.spills.memory_size()
-            + RowOrder::fixed_bytes(self.partitions)
+        self.scratch.memory_size() + self.spills.memory_size() + self.order.memory_size()
     }
 
     /// Takes a batch that was charged with `price`.
@@ -104,16 +122,17 @@ impl Staging {
         self.batches.push(batch.clone());
         self.ids.extend_from_slice(ids);
         self.bytes += price;
+        self.group_bytes += price;
         let metrics = &mut self.scratch.metrics;
         metrics.peak_buffered_bytes = metrics.peak_buffered_bytes.max(wide(self.bytes));
     }
 
     /// Writes everything that is staged to the spill file. The batches are handed out to be
     /// dropped when no lock is held, with the bytes that they were charged with.
-    pub(crate) fn spill(&mut self) -> Result<(Vec<RecordBatch>, usize)> {
+    pub(crate) fn spill(&mut self) -> Result<(Staged, usize)> {
         // Also when it was finished while the caller waited for the lock.
-        if self.batches.is_empty() {
-            return Ok((Vec::new(), 0));
+        if self.batches.is_empty() && self.groups.is_empty() {
+            return Ok((Staged::default(), 0));
         }
         self.check()?;
         if let Err(error) = self.write_spill() {
@@ -127,15 +146,17 @@ impl Staging {
         Ok(self.let_go())
     }
 
-    fn let_go(&mut self) -> (Vec<RecordBatch>, usize) {
+    fn let_go(&mut self) -> (Staged, usize) {
         self.generation += 1;
         self.pinned.clear();
         self.ids = Vec::new();
         self.order.reset();
-        (
-            std::mem::take(&mut self.batches),
-            std::mem::take(&mut self.bytes),
-        )
+        self.group_bytes = 0;
+        let staged = Staged {
+            _groups: std::mem::take(&mut self.groups),
+            _batches: std::mem::take(&mut self.batches),
+        };
+        (staged, std::mem::take(&mut self.bytes))
     }
 
     fn sort(&mut self) -> Result<()> {
@@ -145,9 +166,56 @@ impl Staging {
         sorted
     }
 
+    /// Whether the batches that are in no group are worth one.
+    pub(crate) fn is_group_full(&self) -> bool {
+        self.group_bytes >= self.full_group_bytes || self.ids.len() >= FULL_GROUP_ROWS
+    }
+
+    /// Whether sealing them would save work at the end.
+    pub(crate) fn is_group_worth_sealing(&self) -> bool {
+        !self.groups.is_empty() && !self.batches.is_empty()
+    }
+
+    /// About what [`Staging::seal`] needs: the values of the batches, and some for each array.
+    pub(crate) fn seal_bytes(&self) -> Result<usize> {
+        const ARRAY_BYTES: usize = 512;
+        let mut bytes = self.ids.len().min(self.partitions) * size_of::<Run>();
+        bytes += ARRAY_BYTES * self.schema.fields().len();
+        for column in self.batches.iter().flat_map(RecordBatch::columns) {
+            bytes += column.to_data().get_slice_memory_size()?;
+        }
+        Ok(bytes)
+    }
+
+    /// There is no memory for a group: the next try is when there is twice as much to gain.
+    pub(crate) fn postpone_seal(&mut self) {
+        self.full_group_bytes = 2 * self.group_bytes.max(FULL_GROUP_BYTES);
+    }
+
+    /// Makes the batches that are in no group one, in the order of their partitions. `charged` is what
+    /// was reserved for that. The batches are handed out to be dropped when no lock is held, with how
+    /// much less is in use then.
+    pub(crate) fn seal(&mut self, charged: usize) -> Result<(Vec<RecordBatch>, usize)> {
+        self.check()?;
+        self.sort()?;
+        let started = Instant::now();
+        let group = SortedGroup::new(&self.schema, &self.batches, &self.order)?;
+        self.scratch.metrics.gather_nanos += nanos_since(started);
+        let held = std::mem::take(&mut self.group_bytes) + charged;
+        let bytes = group.memory_size().min(held);
+        self.groups.push(group);
+        self.bytes = self.bytes + charged - (held - bytes);
+        self.full_group_bytes = FULL_GROUP_BYTES;
+        self.pinned.clear();
+        self.ids.clear();
+        self.order.clear();
+        Ok((std::mem::take(&mut self.batches), held - bytes))
+    }
+
     fn block_rows(&self) -> usize {
-        let rows = self.ids.len().max(1);
-        let row_bytes = (self.bytes / rows).max(1);
+        let groups = self.groups.iter().map(|group| group.batch.num_rows());
+        let rows = groups.sum::<usize>() + self.ids.len();
+        let row_bytes = (self.bytes / rows.max(1)).max(1);
         let most = (MAX_BLOCK_BYTES / row_bytes).max(1);
         self.options.block_rows.clamp(1, most)
     }
@@ -156,18 +224,17 @@ impl Staging {
         self.sort()?;
         let block_rows = self.block_rows();
         let schema = SchemaRef::clone(&self.schema);
-        let mut gather = Gather::new(schema, &self.batches, &self.order, block_rows);
+        let mut gather = Gather::new(schema, &self.groups, &self.batches, &self.order, block_rows);
         let mut writer =
             BufBatchWriter::new_passthrough(&mut self.spills, self.options.write_buffer_size);
         let started = Instant::now();
         let before = time_in_blocks(&self.scratch);
-        for partition in 0..self.partitions {
-            let rows = gather.partition(partition);
-            if !rows.is_empty() {
-                let blocks = Blocks { rows, end: false };
-                blocks.write(&mut gather, &mut writer, &mut self.scratch, &self.options)?;
+        while let Some(block) = gather.next()? {
+            self.options.check_cancelled()?;
+            writer.write(&block.rows, false, &mut self.scratch)?;
+            if block.last {
                 writer.drain(&mut self.scratch)?;
-                writer.sink_mut().end_partition(partition);
+                writer.sink_mut().end_partition(block.partition);
             }
         }
         self.spills.end_spill()?;
@@ -190,44 +257,46 @@ impl Staging {
     }
 
     fn write_final(&mut self) -> Result<PartitionOutput> {
-        let options = &self.options;
-        let mut output = LocalPartitionWriter::create(
-            options.data_path.clone(),
-            self.partitions,
-            options.write_buffer_size,
-            options.checksum,
-        )?;
         self.sort()?;
+        let mut output = LocalPartitionWriter::create(
+            self.options.data_path.clone(),
+            self.partitions,
+            self.options.write_buffer_size,
+            self.options.checksum,
+        )?;
         let block_rows = self.block_rows();
         let schema = SchemaRef::clone(&self.schema);
-        let mut gather = Gather::new(schema, &self.batches, &self.order, block_rows);
-        let mut extents = self.spills.merged();
-        let mut read_buffer = Vec::new();
+        let mut gather = Gather::new(schema, &self.groups, &self.batches, &self.order, block_rows);
+        let mut spilled = SpilledRows {
+            spills: &self.spills,
+            extents: self.spills.merged(),
+            buffer: Vec::new(),
+            options: &self.options,
+        };
         let write_size = self.options.write_buffer_size;
         let mut writer = BufBatchWriter::new_passthrough(&mut output, write_size);
-        for partition in 0..self.partitions {
-            let spilled = !self.spills.is_empty()
-                && extents.take(partition, |extent| {
-                    self.options.check_cancelled()?;
-                    let output = writer.sink_mut();
-                    output.copy_extent(&self.spills, extent, &mut read_buffer)
-                })?;
-            let rows = gather.partition(partition);
-            if rows.is_empty() && !spilled {
-                continue;
+        let mut started = None;
+        while let Some(block) = gather.next()? {
+            self.options.check_cancelled()?;
+            if started != Some(block.partition) {
+                started = Some(block.partition);
+                spilled.copy_before(block.partition, &mut writer, &mut self.scratch)?;
+                spilled.copy(block.partition, writer.sink_mut())?;
             }
-            let blocks = Blocks { rows, end: true };
-            blocks.write(&mut gather, &mut writer, &mut self.scratch, &self.options)?;
-            writer.drain(&mut self.scratch)?;
-            writer.sink_mut().end_partition(partition)?;
+            writer.write(&block.rows, block.last, &mut self.scratch)?;
+            if block.last {
+                writer.drain(&mut self.scratch)?;
+                writer.sink_mut().end_partition(block.partition)?;
+            }
         }
+        spilled.copy_before(self.partitions, &mut writer, &mut self.scratch)?;
         self.scratch.metrics.gather_nanos += gather.nanos;
         self.scratch.metrics.write_nanos += output.write_nanos();
         output.finish_all()
     }
 
     /// Lets everything go, at the end.
-    pub(crate) fn clear(&mut self) -> Vec<RecordBatch> {
+    pub(crate) fn clear(&mut self) -> Staged {
         self.let_go().0
     }
 }
@@ -236,30 +305,40 @@ fn time_in_blocks(scratch: &ShuffleScratch) -> u64 {
     scratch.metrics.encode_nanos + scratch.metrics.compress_nanos
 }
 
-/// The blocks of a partition.
-struct Blocks {
-    rows: Range<usize>,
-    /// Whether the last of them ends the partition.
-    end: bool,
+/// What was spilled, on its way to the final file.
+struct SpilledRows<'a> {
+    spills: &'a SpillWriter,
+    extents: MergedExtents<'a>,
+    buffer: Vec<u8>,
+    options: &'a ShuffleWriterOptions,
 }
 
-impl Blocks {
-    fn write<S: BlockSink>(
-        self,
-        gather: &mut Gather<'_>,
-        writer: &mut BufBatchWriter<S>,
-        scratch: &mut ShuffleScratch,
-        options: &ShuffleWriterOptions,
-    ) -> Result<()> {
-        let mut rows = self.rows;
-        if rows.is_empty() && self.end {
-            return writer.end(scratch);
-        }
-        while !rows.is_empty() {
+impl SpilledRows<'_> {
+    /// Copies the extents of `partition`.
+    fn copy(&mut self, partition: usize, output: &mut LocalPartitionWriter) -> Result<()> {
+        let (spills, options, buffer) = (self.spills, self.options, &mut self.buffer);
+        self.extents.take(partition, |extent| {
             options.check_cancelled()?;
-            let block = gather.block(rows.clone())?;
-            rows.start += block.num_rows();
-            writer.write(&block, self.end && rows.is_empty(), scratch)?;
+            output.copy_extent(spills, extent, buffer)
+        })
+    }
+
+    /// Copies the partitions before `partition`, all of whose rows were spilled, and ends them.
+    fn copy_before(
+        &mut self,
+        partition: usize,
+        writer: &mut BufBatchWriter<&mut LocalPartitionWriter>,
+        scratch: &mut ShuffleScratch,
+    ) -> Result<()> {
+        while let Some(next) = self
+            .extents
+            .next_partition()
+            .filter(|next| *next < partition)
+        {
+            self.copy(next, writer.sink_mut())?;
+            writer.end(scratch)?;
+            writer.drain(scratch)?;
+            writer.sink_mut().end_partition(next)?;
         }
         Ok(())
     }
