@@ -44,6 +44,8 @@
 //! # }
 //! ```
 
+mod bits;
+mod body;
 mod codec;
 mod decompress;
 mod error;
@@ -52,7 +54,9 @@ mod header;
 mod layout;
 mod message;
 mod reader;
+mod rows;
 mod schema_match;
+mod template;
 mod types;
 mod writer;
 
@@ -61,4 +65,5 @@ pub use error::BlockError;
 pub use fingerprint::schema_fingerprint;
 pub use header::{BlockHeader, PayloadKind};
 pub use reader::{BlockReader, DecodedBlock};
+pub use rows::BlockRows;
 pub use writer::{BlockStats, BlockWriter};

@@ -17,7 +17,8 @@ pub(crate) const VERSION: MetadataVersion = MetadataVersion::V5;
 
 const CONTINUATION: [u8; 4] = [0xff; 4];
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
-const PREFIX: usize = 8;
+/// The bytes of a message before its flatbuffer.
+pub(crate) const PREFIX: usize = 8;
 
 /// A payload, cut into its parts.
 pub(crate) struct Payload<'a> {
@@ -60,7 +61,10 @@ impl<'a> Payload<'a> {
 }
 
 /// Splits off one message with its prefix.
-fn split_message<'a>(bytes: &'a [u8], what: &str) -> Result<(&'a [u8], &'a [u8]), BlockError> {
+pub(crate) fn split_message<'a>(
+    bytes: &'a [u8],
+    what: &str,
+) -> Result<(&'a [u8], &'a [u8]), BlockError> {
     let truncated = || BlockError::corrupt(format!("{what} message is truncated"));
     let (prefix, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
     if *prefix != CONTINUATION {
@@ -88,7 +92,7 @@ pub(crate) fn header(message: &[u8]) -> Result<Message<'_>, BlockError> {
     Ok(message)
 }
 
-fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, BlockError> {
+pub(crate) fn record_batch(message: Message<'_>) -> Result<RecordBatch<'_>, BlockError> {
     message.header_as_record_batch().ok_or_else(|| {
         BlockError::corrupt(format!(
             "expected a record batch message, found {:?}",

@@ -1,16 +1,19 @@
 //! Batches to blocks.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{Schema, SchemaRef};
 
+use crate::body::BodyParts;
 use crate::codec::{self, Compressor};
 use crate::fingerprint::schema_fingerprint;
-use crate::{BlockError, BlockHeader, Codec, types};
+use crate::template::{MessageTemplate, Numbers};
+use crate::{BlockError, BlockHeader, BlockRows, Codec, types};
 
 /// What one block holds and what it cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,11 +37,19 @@ pub struct BlockWriter {
     codec: Codec,
     /// What all headers have in common.
     template: BlockHeader,
-    /// Everything that a payload starts with: the same bytes in every block.
-    schema_message: Vec<u8>,
-    /// Encodes into the vector that it holds.
-    stream: StreamWriter<Vec<u8>>,
+    encoder: Encoder,
+    /// The payload that is to be compressed.
+    raw: Vec<u8>,
     compressor: Compressor,
+}
+
+/// Makes payloads.
+struct Encoder {
+    /// What every payload starts with.
+    schema_message: Vec<u8>,
+    message: MessageTemplate,
+    alignment: usize,
+    parts: BodyParts,
 }
 
 impl BlockWriter {
@@ -50,7 +61,6 @@ impl BlockWriter {
     /// level, [`BlockError::Codec`] if the codec cannot be set up.
     pub fn new(schema: SchemaRef, codec: Codec) -> Result<Self, BlockError> {
         types::check_supported(&schema)?;
-        let stream = ipc_stream(&schema)?;
         Ok(Self {
             template: BlockHeader {
                 codec: codec.id(),
@@ -61,11 +71,11 @@ impl BlockWriter {
                 raw_length: 0,
                 stored_length: 0,
             },
-            schema_message: stream.get_ref().clone(),
+            encoder: Encoder::new(&schema)?,
+            raw: Vec::new(),
             compressor: Compressor::new(codec)?,
             schema,
             codec,
-            stream,
         })
     }
 
@@ -83,12 +93,46 @@ impl BlockWriter {
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
-        self.check_batch(batch)?;
+        let rows = self.rows(batch)?;
+        self.write_rows(&rows, 0..rows.len(), last, out)
+    }
+
+    /// Checks `batch` and takes it apart, so that [`BlockWriter::write_rows`] can make many blocks
+    /// of it for little more than their bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Schema`] if the batch has other types than the writer's schema.
+    pub fn rows(&self, batch: &RecordBatch) -> Result<BlockRows, BlockError> {
+        BlockRows::new(&self.schema, batch)
+    }
+
+    /// Appends some rows of a batch as one block, as [`BlockWriter::write`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Schema`] if there are no such rows or they were not prepared by this writer,
+    /// [`BlockError::Limit`] if they are too many for a block, or a codec failure. `out` is then as
+    /// it was.
+    pub fn write_rows(
+        &mut self,
+        rows: &BlockRows,
+        range: Range<usize>,
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<BlockStats, BlockError> {
+        if !Arc::ptr_eq(rows.schema(), &self.schema) {
+            return Err(BlockError::Schema("rows of another writer".to_owned()));
+        }
+        if range.start > range.end || range.end > rows.len() {
+            let message = format!("rows {range:?} of {}", rows.len());
+            return Err(BlockError::Schema(message));
+        }
         let start = out.len();
         let result = if self.codec == Codec::None {
-            self.write_plain(batch, last, out)
+            self.write_plain(rows, &range, last, out)
         } else {
-            self.write_compressed(batch, last, out)
+            self.write_compressed(rows, &range, last, out)
         };
         if result.is_err() {
             out.truncate(start);
@@ -109,32 +153,27 @@ impl BlockWriter {
 
     /// The bytes of scratch memory that the writer keeps between blocks.
     pub fn memory_size(&self) -> usize {
-        self.stream.get_ref().capacity()
-            + self.schema_message.capacity()
-            + self.compressor.memory_size()
+        self.encoder.memory_size() + self.raw.capacity() + self.compressor.memory_size()
     }
 
     /// Without a codec the payload is encoded where it will stay.
     fn write_plain(
         &mut self,
-        batch: &RecordBatch,
+        rows: &BlockRows,
+        range: &Range<usize>,
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
         let started = Instant::now();
         let start = out.len();
         out.extend_from_slice(&[0; BlockHeader::LENGTH]);
-        out.extend_from_slice(&self.schema_message);
-        std::mem::swap(self.stream.get_mut(), out);
-        let encoded = self.stream.write(batch);
-        std::mem::swap(self.stream.get_mut(), out);
-        encoded?;
+        self.encoder.append(rows, range, out)?;
         let encode_nanos = nanos_since(started);
         let block = out.get_mut(start..).unwrap_or_default();
         let (place, stored) = block
             .split_first_chunk_mut::<{ BlockHeader::LENGTH }>()
             .ok_or_else(|| BlockError::Schema("encoder shortened its output".to_owned()))?;
-        let rows = row_count(batch)?;
+        let rows = row_count(range)?;
         let length = checked_length(stored)?;
         let header = BlockHeader {
             last,
@@ -155,16 +194,17 @@ impl BlockWriter {
 
     fn write_compressed(
         &mut self,
-        batch: &RecordBatch,
+        rows: &BlockRows,
+        range: &Range<usize>,
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
         let started = Instant::now();
-        self.stream.get_mut().truncate(self.schema_message.len());
-        self.stream.write(batch)?;
+        self.raw.clear();
+        self.encoder.append(rows, range, &mut self.raw)?;
         let encode_nanos = nanos_since(started);
-        let raw = self.stream.get_ref().as_slice();
-        let rows = row_count(batch)?;
+        let raw = self.raw.as_slice();
+        let rows = row_count(range)?;
         let raw_length = checked_length(raw)?;
         let started = Instant::now();
         let compressed = self.compressor.compress(raw)?;
@@ -193,38 +233,44 @@ impl BlockWriter {
             compress_nanos,
         })
     }
+}
 
-    /// A batch that the reader would reject must not be written in the first place.
-    fn check_batch(&self, batch: &RecordBatch) -> Result<(), BlockError> {
-        if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
-            return Ok(());
-        }
-        let fields = self.schema.fields();
-        if batch.num_columns() != fields.len() {
-            return Err(BlockError::Schema(format!(
-                "expected {} columns, found {}",
-                fields.len(),
-                batch.num_columns()
-            )));
-        }
-        for (field, column) in fields.iter().zip(batch.columns()) {
-            if !field.data_type().equals_datatype(column.data_type()) {
-                return Err(BlockError::Schema(format!(
-                    "column {:?}: expected {}, found {}",
-                    field.name(),
-                    field.data_type(),
-                    column.data_type()
-                )));
-            }
-            if !field.is_nullable() && column.null_count() > 0 {
-                return Err(BlockError::Schema(format!(
-                    "column {:?} is not nullable and has {} nulls",
-                    field.name(),
-                    column.null_count()
-                )));
-            }
-        }
-        Ok(())
+impl Encoder {
+    fn new(schema: &Schema) -> Result<Self, BlockError> {
+        Ok(Self {
+            schema_message: ipc_stream(schema)?.get_ref().clone(),
+            message: MessageTemplate::new(schema)?,
+            alignment: types::alignment(schema),
+            parts: BodyParts::default(),
+        })
+    }
+
+    /// Appends the payload of the rows `range`.
+    fn append(
+        &mut self,
+        rows: &BlockRows,
+        range: &Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BlockError> {
+        out.extend_from_slice(&self.schema_message);
+        let start = out.len();
+        out.extend_from_slice(self.message.message());
+        let end = out.len();
+        let parts = &mut self.parts;
+        let body_length = parts.append(rows.columns(), range, self.alignment, out)?;
+        let numbers = Numbers {
+            rows: range.len(),
+            body_length,
+            nodes: &parts.nodes,
+            buffers: &parts.buffers,
+        };
+        let message = out.get_mut(start..end).unwrap_or_default();
+        let filled = self.message.fill(message, &numbers);
+        filled.ok_or_else(|| BlockError::Schema("an array with other parts".to_owned()))
+    }
+
+    fn memory_size(&self) -> usize {
+        self.schema_message.capacity() + self.message.message().len() + self.parts.memory_size()
     }
 }
 
@@ -238,9 +284,8 @@ pub(crate) fn ipc_stream(schema: &Schema) -> Result<StreamWriter<Vec<u8>>, Block
     )?)
 }
 
-fn row_count(batch: &RecordBatch) -> Result<u32, BlockError> {
-    u32::try_from(batch.num_rows())
-        .map_err(|_| BlockError::Limit(format!("{} rows", batch.num_rows())))
+fn row_count(range: &Range<usize>) -> Result<u32, BlockError> {
+    u32::try_from(range.len()).map_err(|_| BlockError::Limit(format!("{} rows", range.len())))
 }
 
 fn checked_length(bytes: &[u8]) -> Result<u64, BlockError> {
