@@ -13,6 +13,7 @@ import sys
 HEADINGS = (
     ("query", "<", 23),
     ("ours", ">", 5),
+    ("native", ">", 6),
     ("Spark's", ">", 8),
     ("bytes ours", ">", 12),
     ("Spark's", ">", 11),
@@ -102,6 +103,7 @@ def judge(name, ours, sparks):
     row = {
         "query": name,
         "exchanges_ours": ours.get("exchanges_ours"),
+        "exchanges_native": ours.get("exchanges_native"),
         "exchanges_spark": ours.get("exchanges_spark"),
         "bytes_ours": ours.get("bytes"),
         "bytes_spark": sparks.get("bytes"),
@@ -133,7 +135,8 @@ def difference_of(ours, sparks):
 
 
 def print_table(rows):
-    print("Exchanges: in the run with our plugin, ours and left to Spark. Ratios: ours / Spark's.")
+    print("Exchanges: in the run with our plugin, ours, those of them written in native code, and left")
+    print("to Spark. Ratios: ours / Spark's.")
     print_cells(label for label, _, _ in HEADINGS)
     for row in rows:
         print_cells(cells_of(row, "yes" if row["equal"] else "NO"))
@@ -143,13 +146,14 @@ def print_table(rows):
         equal = sum(row["equal"] for row in rows)
         print_cells(cells_of({"query": "total", **total}, f"{equal}/{len(rows)}"))
         bytes_mean, seconds_mean = (geometric_mean(complete, what) for what in ("bytes", "seconds"))
-        print_cells(["geometric mean", *[""] * 4, bytes_mean, "", "", seconds_mean, ""])
+        print_cells(["geometric mean", *[""] * 5, bytes_mean, "", "", seconds_mean, ""])
 
 
 def cells_of(row, equal):
     return [
         row["query"],
         shown(row["exchanges_ours"], "d"),
+        shown(row["exchanges_native"], "d"),
         shown(row["exchanges_spark"], "d"),
         size_text(row["bytes_ours"]),
         size_text(row["bytes_spark"]),

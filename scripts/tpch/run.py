@@ -7,24 +7,18 @@ after the fact, for the timed runs. compare.py sets two such files side by side.
 """
 
 import argparse
-import datetime
-import decimal
 import json
 import os
-import struct
 import sys
 import time
 
-from pyspark.sql import Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
+from answers import collected, digest, throw_away
+from history import History
 from queries import BULK_QUERIES, chosen_queries, query_text
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
-
-# Node names in Spark's plans.
-OUR_EXCHANGE = "CometShuffleExchange"
-SPARK_EXCHANGE = "Exchange"
 
 
 def main():
@@ -92,100 +86,6 @@ def run_query(spark, history, name, text, runs):
         best = spent if best is None else min(best, spent)
         seen = history.executions()
     return {"seconds": best, "answer": answer, **seen}
-
-
-def throw_away(frame):
-    frame.write.format("noop").mode("overwrite").save()
-
-
-def collected(frame):
-    """All rows, each as a list of exact text, in an order that depends on nothing but them."""
-    rows = [[exact_text(value) for value in row] for row in frame.collect()]
-    rows.sort(key=json.dumps)
-    return {"columns": frame.columns, "rows": rows}
-
-
-def exact_text(value):
-    """Text that is equal only for values that are; floats by their bits."""
-    if value is None:
-        return None
-    if isinstance(value, float):
-        return "double:" + struct.pack(">d", value).hex()
-    if isinstance(value, (bool, int, str, decimal.Decimal, datetime.date)):
-        return str(value)
-    if isinstance(value, (bytes, bytearray)):
-        return "binary:" + bytes(value).hex()
-    raise TypeError(f"a result column holds {type(value).__name__}, which has no exact text yet")
-
-
-def digest(frame):
-    """Count, sums and xors of two hashes of every row, gathered as the rows go by.
-
-    An observation adds no exchange to the plan, unlike an aggregate. A null leaves the hash as it
-    was, so that whether a value is null is hashed as well.
-    """
-    columns = [frame[name] for name in frame.columns]
-    parts = columns + [F.isnull(column) for column in columns]
-    first, second = F.xxhash64(*parts), F.xxhash64(F.lit("second"), *parts)
-    wide = "decimal(38,0)"
-    observation = Observation()
-    throw_away(
-        frame.observe(
-            observation,
-            F.count(F.lit(1)).alias("count"),
-            F.sum(first.cast(wide)).alias("sum_1"),
-            F.sum(second.cast(wide)).alias("sum_2"),
-            F.bit_xor(first).alias("xor_1"),
-            F.bit_xor(second).alias("xor_2"),
-        )
-    )
-    return {"columns": frame.columns, **{key: str(value) for key, value in observation.get.items()}}
-
-
-class History:
-    """What Spark's status store says of the SQL executions since the last look."""
-
-    def __init__(self, spark):
-        self._bus = spark.sparkContext._jsc.sc().listenerBus()
-        self._store = spark.sparkContext._jsc.sc().statusStore()
-        self._sql = spark._jsparkSession.sharedState().statusStore()
-        self._next = 0
-        self.executions()
-
-    def executions(self):
-        """Shuffle bytes and exchanges of everything that ran since the last call."""
-        self._bus.waitUntilEmpty()
-        total = {"bytes": 0, "exchanges_ours": 0, "exchanges_spark": 0, "left_to_spark": []}
-        newest = self._next
-        for execution in scala_items(self._sql.executionsList()):
-            number = execution.executionId()
-            if number >= self._next:
-                newest = max(newest, number + 1)
-                total["bytes"] += self._bytes_written(execution)
-                self._count_exchanges(number, total)
-        self._next = newest
-        return total
-
-    def _bytes_written(self, execution):
-        """Over all attempts of the stages that ran; a skipped stage wrote nothing."""
-        written = 0
-        for stage in scala_items(execution.stages().toSeq()):
-            written += self._store.lastStageAttempt(stage).shuffleWriteBytes()
-        return written
-
-    def _count_exchanges(self, number, total):
-        """In the final adaptive plan, subqueries included; a reused exchange is not one more."""
-        for node in scala_items(self._sql.planGraph(number).allNodes()):
-            if node.name() == OUR_EXCHANGE:
-                total["exchanges_ours"] += 1
-            elif node.name() == SPARK_EXCHANGE:
-                total["exchanges_spark"] += 1
-                total["left_to_spark"].append(node.desc())
-
-
-def scala_items(sequence):
-    """A Scala sequence as a Python list."""
-    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def first_line(error):

@@ -9,7 +9,9 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use comet_block::Codec;
-use comet_memory::{ConsumerStats, FairUnifiedPool, GreedyUnifiedPool, TaskMemoryPool};
+use comet_memory::{
+    ConsumerStats, FairUnifiedPool, GreedyUnifiedPool, SparkMemory, TaskMemoryPool,
+};
 use comet_row::{SparkSchema, unsafe_row_bytes};
 use comet_shuffle_writer::{
     ChecksumAlgorithm, ShuffleError, ShuffleOutput, ShufflePartitioning, ShuffleWriterExec,
@@ -34,6 +36,7 @@ pub(crate) struct WriterSettings {
     pub(crate) data_file: String,
     pub(crate) codec: Codec,
     pub(crate) block_rows: usize,
+    pub(crate) max_block_bytes: usize,
     pub(crate) write_buffer_size: usize,
     pub(crate) max_buffer_bytes: Option<usize>,
     pub(crate) checksum: ChecksumAlgorithm,
@@ -136,6 +139,7 @@ impl NativeShuffleWriter {
 fn writer_options(settings: WriterSettings, task: Arc<JavaTask>) -> ShuffleWriterOptions {
     let mut options = ShuffleWriterOptions::new(PathBuf::from(settings.data_file), settings.codec);
     options.block_rows = settings.block_rows;
+    options.max_block_bytes = settings.max_block_bytes;
     options.write_buffer_size = settings.write_buffer_size;
     options.max_buffer_bytes = settings.max_buffer_bytes;
     options.checksum = settings.checksum;
@@ -147,6 +151,11 @@ fn writer_options(settings: WriterSettings, task: Arc<JavaTask>) -> ShuffleWrite
     options.is_cancelled = Arc::new(move || task.is_killed());
     options
 }
+
+/// Batches of up to this size are never cut.
+const MIN_BATCH_BYTES: usize = 64 << 10;
+/// A task may hold at least this many batches.
+const MIN_BATCHES: usize = 8;
 
 /// Where a task's batches come from.
 #[derive(Debug)]
@@ -161,6 +170,12 @@ struct BatchSource {
 }
 
 impl BatchSource {
+    /// A batch is the least that is staged, so it has to be small beside what the task may have.
+    fn has_room_for(&self, batch: &RecordBatch) -> Result<bool, DataFusionError> {
+        let bytes = batch.get_array_memory_size();
+        Ok(bytes <= MIN_BATCH_BYTES || bytes <= self.task.task_limit()? / MIN_BATCHES)
+    }
+
     fn next(&self) -> Result<Option<RecordBatch>, DataFusionError> {
         let mut descriptor = self.task.next_batch().map_err(DataFusionError::External)?;
         if descriptor == 0 {
@@ -170,12 +185,11 @@ impl BatchSource {
         let batch = loop {
             // SAFETY: the task keeps the descriptor, and what it refers to, until the next call.
             match unsafe { self.importer.import(descriptor) } {
-                Err(VectorError::TooLarge { rows, .. }) if rows > 1 => {
+                Ok(batch) if batch.num_rows() <= 1 || self.has_room_for(&batch)? => break batch,
+                Ok(_) | Err(VectorError::TooLarge { rows: 2.., .. }) => {
                     descriptor = self.task.split_batch().map_err(DataFusionError::External)?;
                 }
-                imported => {
-                    break imported.map_err(|error| DataFusionError::External(error.into()))?;
-                }
+                Err(error) => return Err(DataFusionError::External(error.into())),
             }
         };
         let bytes = unsafe_row_bytes(&self.schema, &batch);

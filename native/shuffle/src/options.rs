@@ -11,6 +11,10 @@ use crate::{ChecksumAlgorithm, Result, ShuffleError};
 /// Whether the task was killed. Asked at least once for every block.
 pub type CancelCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// More than this gains no compression, and costs memory: a block is held as it is, encoded and
+/// compressed.
+const DEFAULT_MAX_BLOCK_BYTES: usize = 4 << 20;
+
 /// How a shuffle is written.
 #[derive(Clone)]
 pub struct ShuffleWriterOptions {
@@ -22,6 +26,8 @@ pub struct ShuffleWriterOptions {
     pub codec: Codec,
     /// The most rows of a block.
     pub block_rows: usize,
+    /// About the most bytes of a block before compression, however wide its rows are.
+    pub max_block_bytes: usize,
     /// The size of writes to files in bytes.
     pub write_buffer_size: usize,
     /// Spill when this many bytes are staged; without a limit memory pressure alone decides.
@@ -43,6 +49,7 @@ impl ShuffleWriterOptions {
             spill_path: Arc::new(move || Ok(spill.clone())),
             codec,
             block_rows: 8192,
+            max_block_bytes: DEFAULT_MAX_BLOCK_BYTES,
             write_buffer_size: 1 << 20,
             max_buffer_bytes: None,
             reservation_step: DEFAULT_STEP,
@@ -65,6 +72,7 @@ impl fmt::Debug for ShuffleWriterOptions {
             .field("data_path", &self.data_path)
             .field("codec", &self.codec)
             .field("block_rows", &self.block_rows)
+            .field("max_block_bytes", &self.max_block_bytes)
             .field("write_buffer_size", &self.write_buffer_size)
             .field("max_buffer_bytes", &self.max_buffer_bytes)
             .field("reservation_step", &self.reservation_step)

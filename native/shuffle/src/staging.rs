@@ -15,9 +15,6 @@ use crate::{
     ShuffleWriterOptions,
 };
 
-/// About how large a block may get before compression, however wide its rows are.
-const MAX_BLOCK_BYTES: usize = 32 << 20;
-
 /// Batches that are staged are a group when they have this many bytes or rows: a column of them fits
 /// the cache of a core, and a partition has a run of rows worth copying in one go.
 const FULL_GROUP_BYTES: usize = 8 << 20;
@@ -216,7 +213,7 @@ impl Staging {
         let groups = self.groups.iter().map(|group| group.batch.num_rows());
         let rows = groups.sum::<usize>() + self.ids.len();
         let row_bytes = (self.bytes / rows.max(1)).max(1);
-        let most = (MAX_BLOCK_BYTES / row_bytes).max(1);
+        let most = (self.options.max_block_bytes / row_bytes).max(1);
         self.options.block_rows.clamp(1, most)
     }
 

@@ -62,18 +62,35 @@ fn floats_are_ordered_as_spark_does() {
     assert_eq!(range(bounds, keys, false), [0, 0, 0, 1, 1, 1, 1]);
 }
 
+fn deal(rows: i32, partitions: usize, cut: usize) -> Vec<u32> {
+    let mut partitioner = RoundRobinPartitioner::new(partitions, 3).unwrap();
+    let (mut all, mut ids) = (Vec::new(), Vec::new());
+    for part in (0..rows).collect::<Vec<_>>().chunks(cut) {
+        let batch = one(Arc::new(Int32Array::from(part.to_vec())));
+        partitioner.assign(&batch, &mut ids).unwrap();
+        all.extend_from_slice(&ids);
+    }
+    all
+}
+
 #[test]
-fn round_robin_counts_on_over_batches() {
-    for cut in [1, 7, 17, 100] {
-        let mut partitioner = RoundRobinPartitioner::new(7, 3).unwrap();
-        let (mut all, mut ids) = (Vec::new(), Vec::new());
-        for part in (0..100).collect::<Vec<_>>().chunks(cut) {
-            let batch = one(Arc::new(Int32Array::from(part.to_vec())));
-            partitioner.assign(&batch, &mut ids).unwrap();
-            all.extend_from_slice(&ids);
-        }
-        let expected: Vec<_> = (0..100).map(|row| (row + 4) % 7).collect();
-        assert_eq!(all, expected);
+fn round_robin_deals_whatever_the_batches_are() {
+    let whole = deal(20_000, 7, 20_000);
+    for cut in [1, 7, 17, 1000] {
+        assert_eq!(deal(20_000, 7, cut), whole);
+    }
+    let first: Vec<_> = (0..448).map(|row| (row + 4) % 7).collect();
+    assert_eq!(whole[..448], first);
+    assert_eq!(whole[448..454], [4, 4, 5, 5, 6, 6]);
+}
+
+#[test]
+fn round_robin_is_even_at_any_time() {
+    let mut counts = [0_u32; 7];
+    for id in deal(50_000, 7, 50_000) {
+        counts[id as usize] += 1;
+        let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        assert!(most - least <= 1 + least / 64, "{counts:?}");
     }
 }
 

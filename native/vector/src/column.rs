@@ -177,7 +177,12 @@ unsafe fn arrow(rows: usize, numbers: &mut Numbers<'_>) -> Result<ArrayRef, Vect
     let array = unsafe { exported::import(numbers.next()?) }?;
     let first = numbers.next_count()?;
     match first.checked_add(rows) {
-        Some(end) if end <= array.len() => Ok(array.slice(first, rows)),
+        Some(end) if first == 0 && end == array.len() => Ok(array),
+        // A part is copied: it would keep all of the array in memory.
+        Some(end) if end <= array.len() => {
+            let indices = (first..end).map(|row| u32::try_from(row).unwrap_or(u32::MAX));
+            Ok(take(&array, &UInt32Array::from_iter_values(indices), None)?)
+        }
         _ => {
             let detail = format!("rows {first} + {rows} of an array of {}", array.len());
             Err(VectorError::Descriptor(detail))

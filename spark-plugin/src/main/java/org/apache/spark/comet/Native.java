@@ -87,6 +87,7 @@ public final class Native {
    * @param codec 0 none, 1 lz4, 2 zstd, 3 snappy
    * @param zstdLevel level of zstd, of no meaning for other codecs
    * @param blockRows the most rows of a block
+   * @param maxBlockBytes about the most bytes of a block before compression
    * @param writeBufferSize bytes of writes to files
    * @param maxBufferBytes bytes of staged batches that make it spill; 0 for no limit
    * @param checksum of partitions: 0 none, 1 ADLER32, 2 CRC32, 3 CRC32C
@@ -100,6 +101,7 @@ public final class Native {
       int codec,
       int zstdLevel,
       int blockRows,
+      long maxBlockBytes,
       long writeBufferSize,
       long maxBufferBytes,
       int checksum,

@@ -94,7 +94,7 @@ class ActivationSuite extends CometTestBase {
   for (
     (key, value, allowed) <- Seq(
       (Codec, "rar", "zstd"),
-      ("spark.comet.shuffle.mode", "native", "jvm"),
+      ("spark.comet.shuffle.mode", "fast", "jvm"),
       ("spark.comet.shuffle.format", "compact", "ipc"),
       ("spark.comet.shuffle.compression.zstd.level", "99", "22"),
       ("spark.comet.shuffle.jvm.batchSize", "many", "a whole number from 1"),

@@ -3,7 +3,7 @@ package org.apache.spark.comet.memory
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
 import org.apache.spark.SparkConf
-import org.apache.spark.internal.config.MEMORY_OFFHEAP_SIZE
+import org.apache.spark.internal.config.{EXECUTOR_CORES, MEMORY_OFFHEAP_SIZE}
 import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
 
 /** The memory of a task's native shuffle writer, as Spark sees it. Acquired and released from any thread, and exact: what
@@ -42,6 +42,15 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
     */
   def limit: Long = conf.get(MEMORY_OFFHEAP_SIZE) / math.max(1, NativeShuffleMemory.writers.get)
 
+  /** How large a buffer of this task may be: small beside what it has when all of the executor's cores write. */
+  def bufferShare: Long = {
+    val cores = conf.getOption(EXECUTOR_CORES.key).fold(Runtime.getRuntime.availableProcessors)(_.toInt)
+    math.max(
+      NativeShuffleMemory.MinBuffer,
+      conf.get(MEMORY_OFFHEAP_SIZE) / cores / NativeShuffleMemory.Buffers
+    )
+  }
+
   /** The writer spills by itself when it is denied memory, so it isn't asked to on its own behalf. */
   override def spill(size: Long, trigger: MemoryConsumer): Long =
     if (trigger eq this) {
@@ -57,6 +66,9 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
 }
 
 private object NativeShuffleMemory {
+
+  val MinBuffer: Long = 32L << 10
+  val Buffers = 64L
 
   /** The writers of this executor. */
   val writers = new AtomicInteger

@@ -80,7 +80,8 @@ class CometNativeShuffleWriter[K, V](
       serializer.settings.codec,
       serializer.settings.zstdLevel,
       serializer.settings.rowsPerBatch,
-      native.writeBufferSize,
+      math.min(CometNativeShuffleWriter.MaxBlockBytes, memory.bufferShare),
+      math.min(native.writeBufferSize, memory.bufferShare),
       native.maxBufferBytes,
       checksum.id,
       native.fairPool,
@@ -141,6 +142,10 @@ class CometNativeShuffleWriter[K, V](
     if (file.exists() && !file.delete()) {
       logError(s"Cannot delete the temporary file ${file.getPath}")
     }
+}
+
+private object CometNativeShuffleWriter {
+  val MaxBlockBytes: Long = 4L << 20
 }
 
 /** The checksums that the native writer can make; the numbers are those of `Native.newShuffleWriter`. */
