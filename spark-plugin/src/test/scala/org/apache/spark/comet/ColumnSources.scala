@@ -45,11 +45,10 @@ object ColumnKind {
   }
 
   case object ArrowVectors extends ColumnKind("Arrow vectors") {
-    // Arrow's intervals have nanoseconds, which the microseconds of random ones overflow; Spark cannot read the variants
-    // that it writes.
+    // Arrow's intervals have nanoseconds, which the microseconds of random ones overflow; Spark cannot read all of the
+    // structs and variants that it writes.
     override def supports(dataType: DataType): Boolean = !dataType.existsRecursively {
-      case CalendarIntervalType | VariantType | _: UserDefinedType[_] => true
-      case struct: StructType => struct.isEmpty
+      case CalendarIntervalType | VariantType | _: StructType | _: UserDefinedType[_] => true
       case _ => false
     }
   }

@@ -12,16 +12,21 @@ import org.apache.spark.{SparkContext, SparkEnv}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.sql.classic.SparkSession
 
+class TaskEndSuite extends TaskEndTests(writer = "jvm")
+
+class NativeTaskEndSuite extends TaskEndTests(writer = "native")
+
 /** However a task ends, it leaves neither memory nor files. */
-class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
+abstract class TaskEndTests(writer: String) extends CometTestBase with BeforeAndAfterAll {
   import CometTestBase._
-  import TaskEndSuite._
+  import TaskEndTests._
 
   private val memories = Seq("in memory" -> "64m", "spilling" -> "4m")
   private val rows = 30000
 
   private def withApp(memory: String)(body: SparkSession => Unit): Unit =
     withComet(OffHeapSize -> memory, Aqe -> "false", "spark.buffer.pageSize" -> "256k") { session =>
+      ColumnsStrategy.install(session)
       val wait = (id: Long) => {
         if (id == HoldAt) {
           reached.countDown()
@@ -47,7 +52,7 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
   private def wide(session: SparkSession, column: String): org.apache.spark.sql.DataFrame =
     session.range(0, rows, 1, 2).selectExpr(
       s"$column as id",
-      "repeat(cast(id as string), 20) as text",
+      "repeat(cast(id as string), 60) as text",
       "array(id, id * 2, id * 3) as numbers"
     )
 
@@ -57,8 +62,20 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
       function: String,
       below: Boolean
   ): org.apache.spark.sql.DataFrame =
-    if (below) wide(session, s"$function(id)").repartition(5)
-    else wide(session, "id").repartition(5).selectExpr(s"$function(id) as id", "text", "numbers")
+    if (below) exchanged(session, wide(session, s"$function(id)"))
+    else {
+      exchanged(session, wide(session, "id")).selectExpr(s"$function(id) as id", "text", "numbers")
+    }
+
+  private def exchanged(
+      session: SparkSession,
+      df: org.apache.spark.sql.DataFrame
+  ): org.apache.spark.sql.DataFrame =
+    if (writer == "jvm") df.repartition(5)
+    else {
+      val rows = df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.analyzed
+      dataFrame(session, Columns(rows, ColumnKind.OffHeapVectors)).repartition(5)
+    }
 
   for ((kind, memory) <- memories) {
     test(s"success, $kind") {
@@ -67,6 +84,7 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
         assert(df.count() === rows)
         val classic = df.asInstanceOf[org.apache.spark.sql.classic.DataFrame]
         assert(classic.queryExecution.toRdd.count() === rows)
+        assert(assertComet(classic).head.nodeName === s"CometShuffleExchange($writer)")
         val spills = assertComet(classic).map(_.metrics("spillCount").value).sum
         assert((spills > 0) === (kind == "spilling"))
       }
@@ -146,7 +164,7 @@ class TaskEndSuite extends CometTestBase with BeforeAndAfterAll {
   }
 }
 
-object TaskEndSuite {
+object TaskEndTests {
   val HoldAt = 14000L
 
   // Counted down in a task, which runs in this JVM.
