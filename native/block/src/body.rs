@@ -1,15 +1,12 @@
 //! Rows to the body of a record batch message.
 
-use std::ops::Range;
-
 use arrow_array::OffsetSizeTrait;
 use arrow_buffer::ToByteSlice;
-use arrow_data::ArrayData;
-use arrow_schema::DataType;
 
-use crate::BlockError;
-use crate::bits::append_bits;
+use crate::bits::BitAppender;
+use crate::column::{Column, Layout, malformed, nulls};
 use crate::template::number;
+use crate::{BlockError, RowRange};
 
 /// What a message says about its body: kept between blocks for the memory.
 #[derive(Default)]
@@ -21,12 +18,13 @@ pub(crate) struct BodyParts {
 }
 
 impl BodyParts {
-    /// Appends the body of the rows `rows` of `columns` to `out`, and notes its parts. Returns the
-    /// body's length.
+    /// Appends the body of `ranges` of `columns`, `rows` rows in all, to `out`, and notes its parts.
+    /// Returns the body's length.
     pub(crate) fn append(
         &mut self,
-        columns: &[ArrayData],
-        rows: &Range<usize>,
+        columns: &[Column],
+        ranges: &[RowRange],
+        rows: usize,
         alignment: usize,
         out: &mut Vec<u8>,
     ) -> Result<usize, BlockError> {
@@ -39,7 +37,7 @@ impl BodyParts {
             parts: self,
         };
         for column in columns {
-            body.array(column, rows.start, rows.len())?;
+            body.column(column, ranges, rows)?;
         }
         Ok(body.out.len() - body.start)
     }
@@ -57,63 +55,73 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Appends `length` values of `data` from `start` on.
-    fn array(&mut self, data: &ArrayData, start: usize, length: usize) -> Result<(), BlockError> {
+    /// Appends `ranges` of `column`, which are `length` values.
+    fn column(
+        &mut self,
+        column: &Column,
+        ranges: &[RowRange],
+        length: usize,
+    ) -> Result<(), BlockError> {
         self.parts.nodes.extend_from_slice(&number(length));
-        if *data.data_type() == DataType::Null {
+        if column.layout == Layout::Null {
             self.parts.nodes.extend_from_slice(&number(length));
             return Ok(());
         }
-        let nulls = self.validity(data, start, length)?;
+        let nulls = self.validity(column, ranges, length)?;
         self.parts.nodes.extend_from_slice(&number(nulls));
-        let at = data.offset() + start;
-        match data.data_type() {
-            DataType::Boolean => {
-                let values = data.buffers().first().ok_or_else(malformed)?;
-                let buffer = self.begin();
-                append_bits(values, at, length, self.out).ok_or_else(malformed)?;
-                self.end(buffer);
+        match column.layout {
+            Layout::Null => Ok(()),
+            Layout::Bits => self.bits(column, ranges),
+            Layout::Fixed(width) => self.fixed(column, ranges, width),
+            Layout::Bytes => self.bytes::<i32>(column, ranges, length),
+            Layout::LargeBytes => self.bytes::<i64>(column, ranges, length),
+            Layout::List => self.list::<i32>(column, ranges, length),
+            Layout::LargeList => self.list::<i64>(column, ranges, length),
+            Layout::FixedList(size) => {
+                let ranges = ranges.iter().map(|range| RowRange {
+                    batch: range.batch,
+                    start: range.start * size,
+                    length: range.length * size,
+                });
+                self.children(column, &ranges.collect::<Vec<_>>(), length * size)
             }
-            DataType::Binary | DataType::Utf8 => self.bytes::<i32>(data, start, length)?,
-            DataType::LargeBinary | DataType::LargeUtf8 => {
-                self.bytes::<i64>(data, start, length)?
-            }
-            DataType::List(_) | DataType::Map(_, _) => self.list::<i32>(data, start, length)?,
-            DataType::LargeList(_) => self.list::<i64>(data, start, length)?,
-            DataType::FixedSizeList(_, size) => {
-                let size = usize::try_from(*size).map_err(|_| malformed())?;
-                self.array(child(data)?, at * size, length * size)?;
-            }
-            DataType::Struct(_) => {
-                for child in data.child_data() {
-                    self.array(child, at, length)?;
-                }
-            }
-            DataType::FixedSizeBinary(width) => {
-                let width = usize::try_from(*width).map_err(|_| malformed())?;
-                self.fixed(data, at * width, length * width)?;
-            }
-            other => {
-                let width = other.primitive_width().ok_or_else(malformed)?;
-                self.fixed(data, at * width, length * width)?;
-            }
+            Layout::Struct => self.children(column, ranges, length),
         }
-        Ok(())
+    }
+
+    fn children(
+        &mut self,
+        column: &Column,
+        ranges: &[RowRange],
+        length: usize,
+    ) -> Result<(), BlockError> {
+        let mut children = column.children.iter();
+        children.try_for_each(|child| self.column(child, ranges, length))
     }
 
     /// Appends the validity bitmap, which is empty without nulls, and returns their number.
     fn validity(
         &mut self,
-        data: &ArrayData,
-        start: usize,
+        column: &Column,
+        ranges: &[RowRange],
         length: usize,
     ) -> Result<usize, BlockError> {
         let buffer = self.begin();
         let mut count = 0;
-        if let Some(nulls) = data.nulls().filter(|nulls| nulls.null_count() > 0) {
-            let at = nulls.offset() + start;
-            let valid = append_bits(nulls.validity(), at, length, self.out);
-            count = length - valid.ok_or_else(malformed)?;
+        if column.has_nulls {
+            let mut bits = BitAppender::new(self.out);
+            for range in ranges {
+                let array = column.arrays.get(range.batch).ok_or_else(malformed)?;
+                match nulls(array) {
+                    None => bits.append_ones(range.length),
+                    Some(nulls) => {
+                        let start = nulls.offset() + range.start;
+                        let appended = bits.append(nulls.validity(), start, range.length);
+                        appended.ok_or_else(malformed)?;
+                    }
+                }
+            }
+            count = length - bits.finish();
             if count == 0 {
                 self.out.truncate(buffer);
             }
@@ -122,67 +130,97 @@ impl Body<'_> {
         Ok(count)
     }
 
-    fn fixed(&mut self, data: &ArrayData, at: usize, length: usize) -> Result<(), BlockError> {
-        let values = data.buffers().first().ok_or_else(malformed)?;
-        self.values(values, at..at + length)
+    fn bits(&mut self, column: &Column, ranges: &[RowRange]) -> Result<(), BlockError> {
+        let buffer = self.begin();
+        let mut bits = BitAppender::new(self.out);
+        for range in ranges {
+            let array = column.arrays.get(range.batch).ok_or_else(malformed)?;
+            let values = array.buffers().first().ok_or_else(malformed)?;
+            let appended = bits.append(values, array.offset() + range.start, range.length);
+            appended.ok_or_else(malformed)?;
+        }
+        bits.finish();
+        self.end(buffer);
+        Ok(())
+    }
+
+    fn fixed(
+        &mut self,
+        column: &Column,
+        ranges: &[RowRange],
+        width: usize,
+    ) -> Result<(), BlockError> {
+        let buffer = self.begin();
+        for range in ranges {
+            let array = column.arrays.get(range.batch).ok_or_else(malformed)?;
+            let values = array.buffers().first().ok_or_else(malformed)?;
+            let start = (array.offset() + range.start) * width;
+            let values = values.get(start..start + range.length * width);
+            self.out.extend_from_slice(values.ok_or_else(malformed)?);
+        }
+        self.end(buffer);
+        Ok(())
     }
 
     fn bytes<O: OffsetSizeTrait>(
         &mut self,
-        data: &ArrayData,
-        start: usize,
+        column: &Column,
+        ranges: &[RowRange],
         length: usize,
     ) -> Result<(), BlockError> {
-        let range = self.offsets::<O>(data, start, length)?;
-        self.values(data.buffers().get(1).ok_or_else(malformed)?, range)
+        self.offsets::<O>(column, ranges, length)?;
+        let buffer = self.begin();
+        for range in ranges {
+            let array = column.arrays.get(range.batch).ok_or_else(malformed)?;
+            let values = array.buffers().get(1).ok_or_else(malformed)?;
+            let bytes = column.child_range::<O>(*range);
+            let values = values.get(bytes.start..bytes.start + bytes.length);
+            self.out.extend_from_slice(values.ok_or_else(malformed)?);
+        }
+        self.end(buffer);
+        Ok(())
     }
 
     fn list<O: OffsetSizeTrait>(
         &mut self,
-        data: &ArrayData,
-        start: usize,
+        column: &Column,
+        ranges: &[RowRange],
         length: usize,
     ) -> Result<(), BlockError> {
-        let range = self.offsets::<O>(data, start, length)?;
-        self.array(child(data)?, range.start, range.len())
+        let items = self.offsets::<O>(column, ranges, length)?;
+        let ranges = ranges.iter().map(|range| column.child_range::<O>(*range));
+        self.children(column, &ranges.collect::<Vec<_>>(), items)
     }
 
-    /// Appends the offsets such that they start at 0, and returns where they point.
+    /// Appends the offsets such that they start at 0 and the ranges follow one another. Returns the
+    /// last offset.
     fn offsets<O: OffsetSizeTrait>(
         &mut self,
-        data: &ArrayData,
-        start: usize,
+        column: &Column,
+        ranges: &[RowRange],
         length: usize,
-    ) -> Result<Range<usize>, BlockError> {
+    ) -> Result<usize, BlockError> {
         let buffer = self.begin();
-        let mut range = 0..0;
-        if length == 0 {
-            // An array without values may have no offsets at all.
-            self.out.extend_from_slice(O::usize_as(0).to_byte_slice());
-        } else {
-            let offsets = data.buffer::<O>(0).get(start..=start + length);
-            let offsets = offsets.ok_or_else(malformed)?;
-            let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
-                return Err(malformed());
+        let mut end = O::default();
+        self.out.resize(buffer + (length + 1) * size_of::<O>(), 0);
+        let places = self.out.get_mut(buffer + size_of::<O>()..);
+        let mut places = places.unwrap_or_default().chunks_exact_mut(size_of::<O>());
+        for range in ranges {
+            let offsets = column.offsets::<O>(*range).ok_or_else(malformed)?;
+            let Some((first, rest)) = offsets.split_first() else {
+                continue;
             };
-            range = first.as_usize()..last.as_usize();
-            self.out.resize(buffer + size_of_val(offsets), 0);
-            let places = self.out.get_mut(buffer..).unwrap_or_default();
-            let places = places.chunks_exact_mut(size_of::<O>());
-            for (place, offset) in places.zip(offsets) {
-                place.copy_from_slice((*offset - *first).to_byte_slice());
+            let start = end;
+            let last = rest.last().unwrap_or(first);
+            let sum = start.checked_add(&(*last - *first));
+            let too_long = || BlockError::Limit("a column of more than 2 GiB".to_owned());
+            end = sum.ok_or_else(too_long)?;
+            for (offset, place) in rest.iter().zip(&mut places) {
+                place.copy_from_slice((start + (*offset - *first)).to_byte_slice());
             }
         }
         self.end(buffer);
-        Ok(range)
-    }
-
-    fn values(&mut self, values: &[u8], range: Range<usize>) -> Result<(), BlockError> {
-        let values = values.get(range).ok_or_else(malformed)?;
-        let buffer = self.begin();
-        self.out.extend_from_slice(values);
-        self.end(buffer);
-        Ok(())
+        Ok(end.as_usize())
     }
 
     fn begin(&self) -> usize {
@@ -199,12 +237,4 @@ impl Body<'_> {
         let padded = length.next_multiple_of(self.alignment);
         self.out.resize(start + padded, 0);
     }
-}
-
-fn child(data: &ArrayData) -> Result<&ArrayData, BlockError> {
-    data.child_data().first().ok_or_else(malformed)
-}
-
-fn malformed() -> BlockError {
-    BlockError::Schema("an array is shorter than it says".to_owned())
 }

@@ -47,6 +47,7 @@
 mod bits;
 mod body;
 mod codec;
+mod column;
 mod decompress;
 mod error;
 mod fingerprint;
@@ -65,5 +66,5 @@ pub use error::BlockError;
 pub use fingerprint::schema_fingerprint;
 pub use header::{BlockHeader, PayloadKind};
 pub use reader::{BlockReader, DecodedBlock};
-pub use rows::BlockRows;
+pub use rows::{BlockRows, RowRange};
 pub use writer::{BlockStats, BlockWriter};

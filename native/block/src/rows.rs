@@ -1,47 +1,85 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_data::ArrayData;
 use arrow_schema::SchemaRef;
 
 use crate::BlockError;
+use crate::column::Column;
 
-/// A batch that was checked and taken apart for being written, as a whole or in many blocks.
+/// Batches that were checked and taken apart, so that blocks of any of their rows can be written for
+/// little more than what their bytes cost.
 #[derive(Debug)]
 pub struct BlockRows {
     schema: SchemaRef,
-    columns: Vec<ArrayData>,
-    rows: usize,
+    columns: Vec<Column>,
+    /// The number of rows of each batch.
+    lengths: Vec<usize>,
+}
+
+/// Rows of one of the batches that follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowRange {
+    /// The batch.
+    pub batch: usize,
+    /// Its first row.
+    pub start: usize,
+    /// The number of rows.
+    pub length: usize,
 }
 
 impl BlockRows {
-    /// A batch that the reader would reject must not be written in the first place.
-    pub(crate) fn new(schema: &SchemaRef, batch: &RecordBatch) -> Result<Self, BlockError> {
-        if !Arc::ptr_eq(batch.schema_ref(), schema) {
-            check(schema, batch)?;
+    /// Takes batches apart that are to be written by a writer of `schema`: of the very object, since
+    /// what is checked here is not checked again.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Schema`] if a batch has other types than the schema.
+    pub fn new(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Self, BlockError> {
+        for batch in batches {
+            // A batch that the reader would reject must not be written in the first place.
+            if !Arc::ptr_eq(batch.schema_ref(), schema) {
+                check(schema, batch)?;
+            }
         }
+        let columns = schema.fields().iter().enumerate().map(|(index, field)| {
+            let arrays = batches
+                .iter()
+                .filter_map(|batch| batch.columns().get(index));
+            Column::new(field.data_type(), arrays.map(Array::to_data).collect())
+        });
         Ok(Self {
+            columns: columns.collect::<Result<_, _>>()?,
             schema: SchemaRef::clone(schema),
-            columns: batch.columns().iter().map(Array::to_data).collect(),
-            rows: batch.num_rows(),
+            lengths: batches.iter().map(RecordBatch::num_rows).collect(),
         })
     }
 
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        self.rows
+    /// About how many bytes `range` takes in a block; 0 if there is no such range.
+    pub fn bytes(&self, range: RowRange) -> usize {
+        let columns = self.columns.iter();
+        columns.fold(0, |sum, column| sum.saturating_add(column.bytes(range)))
     }
 
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
+    /// About how many bytes a row takes in a block at most.
+    pub fn widest_row(&self) -> usize {
+        let columns = self.columns.iter();
+        columns.fold(0, |sum, column| sum.saturating_add(column.widest()))
+    }
+
+    /// Whether all of `ranges` are there.
+    pub(crate) fn contain(&self, ranges: &[RowRange]) -> bool {
+        ranges.iter().all(|range| {
+            let length = self.lengths.get(range.batch);
+            let end = range.start.checked_add(range.length);
+            length.zip(end).is_some_and(|(length, end)| end <= *length)
+        })
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    pub(crate) fn columns(&self) -> &[ArrayData] {
+    pub(crate) fn columns(&self) -> &[Column] {
         &self.columns
     }
 }

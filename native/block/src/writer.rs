@@ -1,6 +1,5 @@
 //! Batches to blocks.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use crate::body::BodyParts;
 use crate::codec::{self, Compressor};
 use crate::fingerprint::schema_fingerprint;
 use crate::template::{MessageTemplate, Numbers};
-use crate::{BlockError, BlockHeader, BlockRows, Codec, types};
+use crate::{BlockError, BlockHeader, BlockRows, Codec, RowRange, types};
 
 /// What one block holds and what it cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,46 +92,41 @@ impl BlockWriter {
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
-        let rows = self.rows(batch)?;
-        self.write_rows(&rows, 0..rows.len(), last, out)
+        let rows = BlockRows::new(&self.schema, std::slice::from_ref(batch))?;
+        let all = RowRange {
+            batch: 0,
+            start: 0,
+            length: batch.num_rows(),
+        };
+        self.write_rows(&rows, &[all], last, out)
     }
 
-    /// Checks `batch` and takes it apart, so that [`BlockWriter::write_rows`] can make many blocks
-    /// of it for little more than their bytes.
+    /// Appends the rows `ranges`, one range after the other, as one block, as
+    /// [`BlockWriter::write`] does.
     ///
     /// # Errors
     ///
-    /// [`BlockError::Schema`] if the batch has other types than the writer's schema.
-    pub fn rows(&self, batch: &RecordBatch) -> Result<BlockRows, BlockError> {
-        BlockRows::new(&self.schema, batch)
-    }
-
-    /// Appends some rows of a batch as one block, as [`BlockWriter::write`] does.
-    ///
-    /// # Errors
-    ///
-    /// [`BlockError::Schema`] if there are no such rows or they were not prepared by this writer,
+    /// [`BlockError::Schema`] if there are no such rows or they are of another schema object,
     /// [`BlockError::Limit`] if they are too many for a block, or a codec failure. `out` is then as
     /// it was.
     pub fn write_rows(
         &mut self,
         rows: &BlockRows,
-        range: Range<usize>,
+        ranges: &[RowRange],
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
         if !Arc::ptr_eq(rows.schema(), &self.schema) {
-            return Err(BlockError::Schema("rows of another writer".to_owned()));
+            return Err(BlockError::Schema("rows of another schema".to_owned()));
         }
-        if range.start > range.end || range.end > rows.len() {
-            let message = format!("rows {range:?} of {}", rows.len());
-            return Err(BlockError::Schema(message));
+        if !rows.contain(ranges) {
+            return Err(BlockError::Schema("no such rows".to_owned()));
         }
         let start = out.len();
         let result = if self.codec == Codec::None {
-            self.write_plain(rows, &range, last, out)
+            self.write_plain(rows, ranges, last, out)
         } else {
-            self.write_compressed(rows, &range, last, out)
+            self.write_compressed(rows, ranges, last, out)
         };
         if result.is_err() {
             out.truncate(start);
@@ -160,20 +154,19 @@ impl BlockWriter {
     fn write_plain(
         &mut self,
         rows: &BlockRows,
-        range: &Range<usize>,
+        ranges: &[RowRange],
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
         let started = Instant::now();
         let start = out.len();
         out.extend_from_slice(&[0; BlockHeader::LENGTH]);
-        self.encoder.append(rows, range, out)?;
+        let rows = self.encoder.append(rows, ranges, out)?;
         let encode_nanos = nanos_since(started);
         let block = out.get_mut(start..).unwrap_or_default();
         let (place, stored) = block
             .split_first_chunk_mut::<{ BlockHeader::LENGTH }>()
             .ok_or_else(|| BlockError::Schema("encoder shortened its output".to_owned()))?;
-        let rows = row_count(range)?;
         let length = checked_length(stored)?;
         let header = BlockHeader {
             last,
@@ -195,16 +188,15 @@ impl BlockWriter {
     fn write_compressed(
         &mut self,
         rows: &BlockRows,
-        range: &Range<usize>,
+        ranges: &[RowRange],
         last: bool,
         out: &mut Vec<u8>,
     ) -> Result<BlockStats, BlockError> {
         let started = Instant::now();
         self.raw.clear();
-        self.encoder.append(rows, range, &mut self.raw)?;
+        let rows = self.encoder.append(rows, ranges, &mut self.raw)?;
         let encode_nanos = nanos_since(started);
         let raw = self.raw.as_slice();
-        let rows = row_count(range)?;
         let raw_length = checked_length(raw)?;
         let started = Instant::now();
         let compressed = self.compressor.compress(raw)?;
@@ -245,28 +237,33 @@ impl Encoder {
         })
     }
 
-    /// Appends the payload of the rows `range`.
+    /// Appends the payload of the rows `ranges` and returns how many they are.
     fn append(
         &mut self,
         rows: &BlockRows,
-        range: &Range<usize>,
+        ranges: &[RowRange],
         out: &mut Vec<u8>,
-    ) -> Result<(), BlockError> {
+    ) -> Result<u32, BlockError> {
+        let lengths = ranges.iter().map(|range| range.length);
+        let length = lengths.fold(0, usize::saturating_add);
+        let limit = |_| BlockError::Limit(format!("{length} rows"));
+        let count = u32::try_from(length).map_err(limit)?;
         out.extend_from_slice(&self.schema_message);
         let start = out.len();
         out.extend_from_slice(self.message.message());
         let end = out.len();
         let parts = &mut self.parts;
-        let body_length = parts.append(rows.columns(), range, self.alignment, out)?;
+        let body_length = parts.append(rows.columns(), ranges, length, self.alignment, out)?;
         let numbers = Numbers {
-            rows: range.len(),
+            rows: length,
             body_length,
             nodes: &parts.nodes,
             buffers: &parts.buffers,
         };
         let message = out.get_mut(start..end).unwrap_or_default();
         let filled = self.message.fill(message, &numbers);
-        filled.ok_or_else(|| BlockError::Schema("an array with other parts".to_owned()))
+        filled.ok_or_else(|| BlockError::Schema("arrays with other buffers".to_owned()))?;
+        Ok(count)
     }
 
     fn memory_size(&self) -> usize {
@@ -282,10 +279,6 @@ pub(crate) fn ipc_stream(schema: &Schema) -> Result<StreamWriter<Vec<u8>>, Block
         schema,
         options,
     )?)
-}
-
-fn row_count(range: &Range<usize>) -> Result<u32, BlockError> {
-    u32::try_from(range.len()).map_err(|_| BlockError::Limit(format!("{} rows", range.len())))
 }
 
 fn checked_length(bytes: &[u8]) -> Result<u64, BlockError> {

@@ -16,12 +16,16 @@ mod common;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, NullArray, RecordBatch, RecordBatchOptions, make_array,
+};
+use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_data::transform::MutableArrayData;
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Schema};
-use comet_block::{BlockError, BlockReader, BlockWriter, Codec};
+use comet_block::{BlockError, BlockReader, BlockRows, BlockWriter, Codec, RowRange};
 use common::{HEADER, all_null, all_types, batch_of, block_of};
 
 fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
@@ -71,54 +75,131 @@ fn rows_without_buffers() {
     assert_same(&RecordBatch::try_new_with_options(schema, vec![], &options).unwrap());
 }
 
+fn range(batch: usize, start: usize, length: usize) -> RowRange {
+    RowRange {
+        batch,
+        start,
+        length,
+    }
+}
+
 #[test]
-fn ranges_are_slices() {
+fn a_range_is_a_slice() {
     let batch = all_types(300);
-    let mut writer = BlockWriter::new(batch.schema(), Codec::None).unwrap();
     let mut reader = BlockReader::new(batch.schema()).unwrap();
     // A slice of a slice, so that arrays have offsets of their own.
     for (offset, length) in [(0, 300), (1, 299), (8, 200), (13, 77)] {
         let batch = batch.slice(offset, length);
-        let rows = writer.rows(&batch).unwrap();
-        assert_eq!(rows.len(), length);
-        for range in [
-            0..length,
-            0..0,
-            length..length,
-            1..2,
-            8..24,
-            3..77,
-            5..6,
-            40..77,
+        let mut writer = BlockWriter::new(batch.schema(), Codec::None).unwrap();
+        let rows = BlockRows::new(&batch.schema(), std::slice::from_ref(&batch)).unwrap();
+        for (start, end) in [
+            (0, length),
+            (0, 0),
+            (length, length),
+            (1, 2),
+            (8, 24),
+            (3, 77),
         ] {
+            let range = range(0, start, end - start);
             let mut block = Vec::new();
-            let stats = writer.write_rows(&rows, range.clone(), false, &mut block);
-            let expected = batch.slice(range.start, range.len());
-            assert_eq!(stats.unwrap().rows as usize, range.len());
+            let stats = writer.write_rows(&rows, &[range], false, &mut block);
+            let expected = batch.slice(start, end - start);
+            assert_eq!(stats.unwrap().rows as usize, end - start);
             assert_eq!(reader.read(&block).unwrap().batch, expected);
             assert_eq!(block, block_of(&expected, Codec::None, false));
             let mut stream = StreamReader::try_new(&block[HEADER..], None).unwrap();
             assert_eq!(stream.next().unwrap().unwrap(), expected);
+            let estimate = rows.bytes(range);
+            let written = block.len() - block_of(&batch.slice(0, 0), Codec::None, false).len();
+            assert!(estimate + 1500 > written && estimate < written + 1500);
+            assert!(estimate < rows.widest_row() * (end - start) + 100);
         }
     }
+}
+
+#[test]
+fn ranges_are_joined() {
+    let schema = all_types(0).schema();
+    let some = |rows: usize, from: usize| {
+        let columns = all_types(from + rows).slice(from, rows).columns().to_vec();
+        RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
+    };
+    let nulls = all_null(&schema, 50);
+    let batches = [some(100, 0), nulls, some(77, 5), some(0, 3)];
+    let rows = BlockRows::new(&schema, &batches).unwrap();
+    let mut writer = BlockWriter::new(Arc::clone(&schema), Codec::None).unwrap();
+    for ranges in [
+        vec![],
+        vec![range(0, 0, 1), range(0, 1, 99)],
+        vec![range(2, 3, 70), range(0, 99, 1), range(1, 7, 9)],
+        vec![
+            range(1, 0, 50),
+            range(3, 0, 0),
+            range(2, 0, 77),
+            range(2, 0, 77),
+        ],
+        (0..77).map(|row| range(2, 76 - row, 1)).collect(),
+    ] {
+        let mut block = Vec::new();
+        writer.write_rows(&rows, &ranges, true, &mut block).unwrap();
+        let columns = (0..schema.fields().len()).map(|column| {
+            let data = batches.iter().map(|batch| batch.column(column).to_data());
+            let data: Vec<_> = data.collect();
+            let mut joined = MutableArrayData::new(data.iter().collect(), false, 0);
+            for range in &ranges {
+                joined
+                    .try_extend(range.batch, range.start, range.start + range.length)
+                    .unwrap();
+            }
+            make_array(joined.freeze())
+        });
+        let expected = RecordBatch::try_new(Arc::clone(&schema), columns.collect()).unwrap();
+        assert_eq!(block, block_of(&expected, Codec::None, true));
+        let mut reader = BlockReader::new(Arc::clone(&schema)).unwrap();
+        assert_eq!(reader.read(&block).unwrap().batch, expected);
+    }
+}
+
+#[test]
+fn offsets_of_joined_ranges_are_limited() {
+    // The same bytes over and over, so that they take no memory.
+    let bytes = Buffer::from(vec![0; 1 << 20]);
+    let offsets = OffsetBuffer::from_lengths([1 << 20]);
+    let column = BinaryArray::new(offsets, bytes, None);
+    let batch = batch_of(vec![Arc::new(column)]);
+    let rows = BlockRows::new(&batch.schema(), std::slice::from_ref(&batch)).unwrap();
+    let mut writer = BlockWriter::new(batch.schema(), Codec::None).unwrap();
+    let mut out = vec![7];
+    let ranges = vec![range(0, 0, 1); 2048];
+    let error = writer
+        .write_rows(&rows, &ranges, false, &mut out)
+        .unwrap_err();
+    assert!(matches!(error, BlockError::Limit(_)), "{error}");
+    assert_eq!(out, [7]);
 }
 
 #[test]
 fn ranges_and_writers_must_fit() {
     let batch = all_types(10);
     let mut writer = BlockWriter::new(batch.schema(), Codec::Lz4).unwrap();
-    let rows = writer.rows(&batch).unwrap();
+    let rows = BlockRows::new(&batch.schema(), std::slice::from_ref(&batch)).unwrap();
     let mut out = vec![7];
-    #[allow(clippy::reversed_empty_ranges)]
-    for range in [0..11, 11..11, 5..4] {
+    for range in [
+        range(0, 0, 11),
+        range(0, 11, 0),
+        range(1, 0, 0),
+        range(0, 5, usize::MAX),
+    ] {
         let error = writer
-            .write_rows(&rows, range, false, &mut out)
+            .write_rows(&rows, &[range], false, &mut out)
             .unwrap_err();
         assert!(matches!(error, BlockError::Schema(_)), "{error}");
     }
     let schema = Arc::new(batch.schema().as_ref().clone());
     let mut other = BlockWriter::new(schema, Codec::Lz4).unwrap();
-    let error = other.write_rows(&rows, 0..10, false, &mut out).unwrap_err();
+    let error = other
+        .write_rows(&rows, &[range(0, 0, 10)], false, &mut out)
+        .unwrap_err();
     assert!(matches!(error, BlockError::Schema(_)), "{error}");
     assert_eq!(out, [7]);
 }
