@@ -85,6 +85,17 @@ impl Column {
         })
     }
 
+    /// Puts another array in the place of the one at `index`.
+    pub(crate) fn replace(&mut self, index: usize, array: ArrayData) -> Result<(), BlockError> {
+        for (number, column) in self.children.iter_mut().enumerate() {
+            let child = child(&array, number, self.layout).ok_or_else(malformed)?;
+            column.replace(index, child)?;
+        }
+        *self.arrays.get_mut(index).ok_or_else(malformed)? = array;
+        self.has_nulls = self.arrays.iter().any(|array| nulls(array).is_some());
+        Ok(())
+    }
+
     /// About how many bytes `range` takes.
     pub(crate) fn bytes(&self, range: RowRange) -> usize {
         let length = range.length;

@@ -4,7 +4,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use crate::BlockError;
-use crate::column::Column;
+use crate::column::{Column, malformed};
 
 /// Batches that were checked and taken apart, so that blocks of any of their rows can be written for
 /// little more than what their bytes cost.
@@ -52,6 +52,24 @@ impl BlockRows {
             schema: SchemaRef::clone(schema),
             lengths: batches.iter().map(RecordBatch::num_rows).collect(),
         })
+    }
+
+    /// Puts another batch in the place of the one at `index`.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Schema`] if the batch has other types than the schema, or there is no such
+    /// place.
+    pub fn replace(&mut self, index: usize, batch: &RecordBatch) -> Result<(), BlockError> {
+        if !Arc::ptr_eq(batch.schema_ref(), &self.schema) {
+            check(&self.schema, batch)?;
+        }
+        let length = self.lengths.get_mut(index).ok_or_else(malformed)?;
+        for (column, array) in self.columns.iter_mut().zip(batch.columns()) {
+            column.replace(index, array.to_data())?;
+        }
+        *length = batch.num_rows();
+        Ok(())
     }
 
     /// About how many bytes `range` takes in a block; 0 if there is no such range.

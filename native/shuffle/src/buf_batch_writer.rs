@@ -1,6 +1,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
+use comet_block::{BlockRows, BlockStats, RowRange};
 
 use crate::{Result, ShuffleScratch};
 
@@ -129,6 +130,29 @@ impl<S: BlockSink> BufBatchWriter<S> {
         encode(&mut self.sink, self.write_size, batch, last, scratch)
     }
 
+    /// Writes the rows `ranges` as a block of their own, after those that wait for more.
+    ///
+    /// # Errors
+    ///
+    /// If a block cannot be made or written.
+    pub fn write_rows(
+        &mut self,
+        rows: &BlockRows,
+        ranges: &[RowRange],
+        last: bool,
+        scratch: &mut ShuffleScratch,
+    ) -> Result<()> {
+        if let Mode::Coalesce(pending) = &mut self.mode
+            && pending.rows > 0
+        {
+            let block = pending.take()?;
+            encode(&mut self.sink, self.write_size, &block, false, scratch)?;
+        }
+        let blocks = &mut scratch.blocks;
+        let stats = blocks.write_rows(rows, ranges, last, &mut scratch.buffer)?;
+        encoded(&mut self.sink, self.write_size, &stats, scratch)
+    }
+
     /// Ends a partition: its pending rows become its last block; without any, a block without
     /// rows says that it was the last.
     ///
@@ -184,7 +208,16 @@ fn encode<S: BlockSink>(
     scratch: &mut ShuffleScratch,
 ) -> Result<()> {
     let stats = scratch.blocks.write(batch, last, &mut scratch.buffer)?;
-    scratch.metrics.add_block(&stats);
+    encoded(sink, write_size, &stats, scratch)
+}
+
+fn encoded<S: BlockSink>(
+    sink: &mut S,
+    write_size: usize,
+    stats: &BlockStats,
+    scratch: &mut ShuffleScratch,
+) -> Result<()> {
+    scratch.metrics.add_block(stats);
     if scratch.buffer.len() >= write_size {
         drain(sink, scratch)?;
     }

@@ -1,14 +1,16 @@
-//! Sorted rows, column by column.
+//! Staged rows in the order of their partitions, on their way into blocks.
 
+use std::ops::Range;
 use std::time::Instant;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use arrow_select::interleave::interleave;
+use comet_block::{BlockRows, RowRange};
 
 use crate::metrics::nanos_since;
-use crate::order::{RowOrder, Run};
-use crate::runs::{Column, Segment};
-use crate::{Result, ShuffleError};
+use crate::order::{RowOrder, RowRef, Run};
+use crate::{Result, ShuffleError, ShuffleWriterOptions};
 
 /// Batches whose rows were brought into the order of their partitions.
 #[derive(Debug)]
@@ -24,18 +26,14 @@ impl SortedGroup {
         batches: &[RecordBatch],
         order: &RowOrder,
     ) -> Result<Self> {
-        let rows = order.rows();
-        let segments = rows.iter().map(|row| {
-            Ok(Segment {
-                source: index(row.batch)?,
-                start: index(row.row)?,
-                length: 1,
-            })
-        });
-        let segments = segments.collect::<Result<Vec<_>>>()?;
-        let columns = columns(schema, batches.iter());
+        let mut indices = Vec::new();
         Ok(Self {
-            batch: joined(schema, &columns, &segments, rows.len())?,
+            batch: interleaved(
+                schema,
+                &columns(schema, batches),
+                order.rows(),
+                &mut indices,
+            )?,
             runs: order.runs().to_vec(),
         })
     }
@@ -47,28 +45,29 @@ impl SortedGroup {
 }
 
 /// The arrays of each column.
-fn columns<'a>(
-    schema: &SchemaRef,
-    batches: impl Iterator<Item = &'a RecordBatch> + Clone,
-) -> Vec<Column<'a>> {
+fn columns<'a>(schema: &SchemaRef, batches: &'a [RecordBatch]) -> Vec<Vec<&'a dyn Array>> {
     let columns = (0..schema.fields().len()).map(|index| {
-        let arrays = batches
-            .clone()
-            .filter_map(|batch| batch.columns().get(index));
-        Column::new(arrays.map(AsRef::as_ref).collect())
+        let arrays = batches.iter();
+        let arrays = arrays.filter_map(|batch| batch.columns().get(index));
+        arrays.map(AsRef::as_ref).collect()
     });
     columns.collect()
 }
 
-fn joined(
+fn interleaved(
     schema: &SchemaRef,
-    columns: &[Column<'_>],
-    segments: &[Segment],
-    rows: usize,
+    columns: &[Vec<&dyn Array>],
+    rows: &[RowRef],
+    indices: &mut Vec<(usize, usize)>,
 ) -> Result<RecordBatch> {
-    let columns = columns.iter().map(|column| column.join(segments, rows));
-    let columns = columns.collect::<Result<Vec<_>>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    indices.clear();
+    indices.reserve(rows.len());
+    for row in rows {
+        indices.push((index(row.batch)?, index(row.row)?));
+    }
+    let columns = columns.iter().map(|arrays| interleave(arrays, indices));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let schema = SchemaRef::clone(schema);
     Ok(RecordBatch::try_new_with_options(
         schema, columns, &options,
@@ -76,19 +75,22 @@ fn joined(
 }
 
 fn index(number: u32) -> Result<usize> {
-    usize::try_from(number).map_err(|_| ShuffleError::Internal("no such row"))
+    usize::try_from(number).map_err(|_| NO_ROW)
 }
 
+const NO_ROW: ShuffleError = ShuffleError::Internal("no such row");
+
 /// Rows of one partition.
-pub(crate) struct Block {
+pub(crate) struct Block<'a> {
     pub(crate) partition: usize,
-    pub(crate) rows: RecordBatch,
+    pub(crate) rows: &'a BlockRows,
+    pub(crate) ranges: &'a [RowRange],
     /// Whether they are the last ones of the partition.
     pub(crate) last: bool,
 }
 
-/// Gathers rows in chunks of up to `block_rows` rows. A chunk holds whole partitions where it can,
-/// and blocks are slices of it, so that small partitions share the cost of gathering.
+/// Walks through the partitions. Runs of sorted groups go into blocks from where they are. Rows that
+/// are in no group are gathered before, in chunks that small partitions share.
 pub(crate) struct Gather<'a> {
     schema: SchemaRef,
     groups: &'a [SortedGroup],
@@ -97,139 +99,186 @@ pub(crate) struct Gather<'a> {
     order: &'a RowOrder,
     /// The same for the rows that are in no group.
     order_place: (usize, usize),
-    /// The arrays of each column: those of groups, then those of other batches.
-    columns: Vec<Column<'a>>,
+    columns: Vec<Vec<&'a dyn Array>>,
+    unsorted: BlockRows,
+    indices: Vec<(usize, usize)>,
+    /// The groups, and after them the chunk.
+    rows: BlockRows,
+    /// The part of the order that is in the chunk.
+    chunk: Range<usize>,
     block_rows: usize,
-    /// The rows of the present partition that are not in a chunk yet.
+    /// A row that has more bytes is a block of its own.
+    block_bytes: usize,
     partition: usize,
-    rest: Vec<Segment>,
-    rest_rows: usize,
-    chunk: Chunk,
+    /// The rows of the partition that are in no block yet. What follows the groups is a part of the
+    /// order here.
+    rest: Vec<RowRange>,
+    block: Vec<RowRange>,
+    /// Whether rows are so wide that their bytes have to be looked at.
+    wide: bool,
     pub(crate) nanos: u64,
-}
-
-/// Rows that were gathered together.
-struct Chunk {
-    rows: RecordBatch,
-    segments: Vec<Segment>,
-    length: usize,
-    /// The partitions in it: number, first row, last row's successor, whether it ends there.
-    parts: std::vec::IntoIter<(usize, usize, usize, bool)>,
 }
 
 impl<'a> Gather<'a> {
     /// Gathers the rows of `groups`, and those of `batches` in the order of `order`.
     pub(crate) fn new(
-        schema: SchemaRef,
+        schema: &SchemaRef,
         groups: &'a [SortedGroup],
         batches: &'a [RecordBatch],
         order: &'a RowOrder,
-        block_rows: usize,
-    ) -> Self {
-        let all = groups.iter().map(|group| &group.batch).chain(batches);
-        Self {
-            columns: columns(&schema, all),
-            places: vec![(0, 0); groups.len()],
+        options: &ShuffleWriterOptions,
+    ) -> Result<Self> {
+        let block_rows = options.block_rows.max(1);
+        let block_bytes = options.max_block_bytes;
+        let mut sources: Vec<_> = groups.iter().map(|group| group.batch.clone()).collect();
+        sources.push(RecordBatch::new_empty(SchemaRef::clone(schema)));
+        let rows = BlockRows::new(schema, &sources)?;
+        let unsorted = BlockRows::new(schema, batches)?;
+        let widest = rows.widest_row().max(unsorted.widest_row());
+        Ok(Self {
+            wide: widest.saturating_mul(block_rows) > block_bytes,
+            schema: SchemaRef::clone(schema),
             groups,
+            places: vec![(0, 0); groups.len()],
             order,
             order_place: (0, 0),
-            block_rows: block_rows.max(1),
+            columns: columns(schema, batches),
+            unsorted,
+            indices: Vec::new(),
+            rows,
+            chunk: 0..0,
+            block_rows,
+            block_bytes,
             partition: 0,
             rest: Vec::new(),
-            rest_rows: 0,
-            chunk: Chunk {
-                rows: RecordBatch::new_empty(SchemaRef::clone(&schema)),
-                segments: Vec::new(),
-                length: 0,
-                parts: Vec::new().into_iter(),
-            },
-            schema,
+            block: Vec::new(),
             nanos: 0,
-        }
+        })
     }
 
     /// The next block, in the order of partitions.
-    pub(crate) fn next(&mut self) -> Result<Option<Block>> {
-        loop {
-            if let Some((partition, start, end, last)) = self.chunk.parts.next() {
-                let rows = if start == 0 && end == self.chunk.length {
-                    self.chunk.rows.clone()
-                } else {
-                    self.chunk.rows.slice(start, end - start)
-                };
-                return Ok(Some(Block {
-                    partition,
-                    rows,
-                    last,
-                }));
-            }
-            let started = Instant::now();
-            let more = self.fill_chunk()?;
-            self.nanos = self.nanos.saturating_add(nanos_since(started));
-            if !more {
-                return Ok(None);
-            }
+    pub(crate) fn next(&mut self) -> Result<Option<Block<'_>>> {
+        if self.rest.is_empty() && !self.next_partition()? {
+            return Ok(None);
         }
+        self.fill_block()?;
+        Ok(Some(Block {
+            partition: self.partition,
+            rows: &self.rows,
+            ranges: &self.block,
+            last: self.rest.is_empty(),
+        }))
     }
 
-    fn fill_chunk(&mut self) -> Result<bool> {
-        self.chunk.segments.clear();
-        self.chunk.length = 0;
-        let mut parts = Vec::new();
-        while self.chunk.length < self.block_rows {
-            if self.rest_rows == 0 && !self.next_partition()? {
-                break;
-            }
-            let room = self.block_rows - self.chunk.length;
-            if self.rest_rows > room && self.chunk.length > 0 {
-                break;
-            }
-            let start = self.chunk.length;
-            self.move_to_chunk(self.rest_rows.min(room));
-            parts.push((
-                self.partition,
-                start,
-                self.chunk.length,
-                self.rest_rows == 0,
-            ));
-        }
-        if self.chunk.length == 0 {
-            return Ok(false);
-        }
-        self.chunk.parts = parts.into_iter();
-        self.chunk.rows = match self.chunk.segments.as_slice() {
-            [one] => match self.groups.get(one.source) {
-                Some(group) => group.batch.slice(one.start, one.length),
-                None => self.joined_chunk()?,
-            },
-            _ => self.joined_chunk()?,
-        };
-        Ok(true)
-    }
-
-    fn joined_chunk(&self) -> Result<RecordBatch> {
-        let chunk = &self.chunk;
-        joined(&self.schema, &self.columns, &chunk.segments, chunk.length)
-    }
-
-    /// Moves the first `rows` rows of the rest into the chunk.
-    fn move_to_chunk(&mut self, rows: usize) {
-        let mut left = rows;
+    /// Moves as much of the rest into the block as one may hold.
+    fn fill_block(&mut self) -> Result<()> {
+        self.block.clear();
+        let (mut rows, mut bytes) = (self.block_rows, self.block_bytes);
         let mut used = 0;
-        for segment in &mut self.rest {
-            let length = segment.length.min(left);
-            if length == 0 {
+        while let Some(range) = self.rest.get(used).copied() {
+            let Some(mut part) = self.at_hand(range)? else {
+                break;
+            };
+            let available = part.length;
+            part.length = available.min(rows);
+            if self.wide {
+                self.narrow(&mut part, bytes);
+                bytes = bytes.saturating_sub(self.rows.bytes(part));
+            }
+            if part.length == 0 {
                 break;
             }
-            push(&mut self.chunk.segments, Segment { length, ..*segment });
-            left -= length;
-            segment.start += length;
-            segment.length -= length;
-            used += usize::from(segment.length == 0);
+            self.block.push(part);
+            rows -= part.length;
+            if part.length < range.length {
+                if let Some(range) = self.rest.get_mut(used) {
+                    range.start += part.length;
+                    range.length -= part.length;
+                }
+                if part.length < available {
+                    break;
+                }
+            } else {
+                used += 1;
+            }
         }
         self.rest.drain(..used);
-        self.rest_rows -= rows;
-        self.chunk.length += rows;
+        if self.block.is_empty() {
+            return Err(ShuffleError::Internal("a block without rows"));
+        }
+        Ok(())
+    }
+
+    /// What a block can have of the start of `range`, which may be less than all of it; nothing if
+    /// the block has to be written before.
+    fn at_hand(&mut self, range: RowRange) -> Result<Option<RowRange>> {
+        let chunk = self.groups.len();
+        if range.batch < chunk {
+            return Ok(Some(range));
+        }
+        if !self.chunk.contains(&range.start) {
+            if self.block.last().is_some_and(|part| part.batch == chunk) {
+                return Ok(None);
+            }
+            let started = Instant::now();
+            self.fill_chunk(range)?;
+            self.nanos = self.nanos.saturating_add(nanos_since(started));
+        }
+        Ok(Some(RowRange {
+            batch: chunk,
+            start: range.start - self.chunk.start,
+            length: range.length.min(self.chunk.end - range.start),
+        }))
+    }
+
+    /// Shortens `part` to about `bytes`, to no row at all only if the block has others.
+    fn narrow(&self, part: &mut RowRange, bytes: usize) {
+        while part.length > 0 && self.rows.bytes(*part) > bytes {
+            if part.length == 1 && self.block.is_empty() {
+                break;
+            }
+            part.length /= 2;
+        }
+    }
+
+    /// Gathers the part of the order from the start of `range` on, which is a rest of the present
+    /// partition: as many rows as a block may have, but whole partitions if it can be.
+    fn fill_chunk(&mut self, range: RowRange) -> Result<()> {
+        let ahead = self.order.rows().get(range.start..).ok_or(NO_ROW)?;
+        let mut most = ahead.len().min(self.block_rows);
+        if self.wide {
+            most = self.count_within(ahead, most)?;
+        }
+        let end = range.start + most;
+        let later = self.order.runs().get(self.order_place.0..);
+        let later = later.unwrap_or_default();
+        let fitting = later.partition_point(|run| index(run.end).is_ok_and(|run| run <= end));
+        let whole = match later.get(..fitting).and_then(<[Run]>::last) {
+            Some(run) => index(run.end)?,
+            None => end.min(range.start + range.length),
+        };
+        let rows = ahead.get(..whole - range.start).ok_or(NO_ROW)?;
+        let chunk = interleaved(&self.schema, &self.columns, rows, &mut self.indices)?;
+        self.rows.replace(self.groups.len(), &chunk)?;
+        self.chunk = range.start..whole;
+        Ok(())
+    }
+
+    /// How many of the first `most` rows have the bytes of one block: at least one.
+    fn count_within(&self, rows: &[RowRef], most: usize) -> Result<usize> {
+        let mut bytes = 0_usize;
+        for (count, row) in rows.iter().take(most).enumerate() {
+            let row = RowRange {
+                batch: index(row.batch)?,
+                start: index(row.row)?,
+                length: 1,
+            };
+            bytes = bytes.saturating_add(self.unsorted.bytes(row));
+            if bytes > self.block_bytes {
+                return Ok(count.max(1));
+            }
+        }
+        Ok(most)
     }
 
     /// Finds the rows of the next partition that has any.
@@ -241,54 +290,20 @@ impl<'a> Gather<'a> {
             return Ok(false);
         };
         self.partition = index(next)?;
-        for (source, (group, place)) in self.groups.iter().zip(&mut self.places).enumerate() {
-            if let Some((start, end)) = take_run(&group.runs, place, next)? {
-                let length = end - start;
-                self.rest_rows += length;
-                self.rest.push(Segment {
-                    source,
+        let groups = self.groups.iter().map(|group| group.runs.as_slice());
+        let groups = groups.zip(&mut self.places);
+        let others = (self.order.runs(), &mut self.order_place);
+        for (batch, (runs, place)) in groups.chain([others]).enumerate() {
+            if let Some(run) = runs.get(place.0).filter(|run| run.partition == next) {
+                let start = place.1;
+                *place = (place.0 + 1, index(run.end)?);
+                self.rest.push(RowRange {
+                    batch,
                     start,
-                    length,
+                    length: place.1 - start,
                 });
             }
         }
-        if let Some((start, end)) = take_run(self.order.runs(), &mut self.order_place, next)? {
-            self.rest_rows += end - start;
-            for row in self.order.rows().get(start..end).unwrap_or_default() {
-                let segment = Segment {
-                    source: self.groups.len() + index(row.batch)?,
-                    start: index(row.row)?,
-                    length: 1,
-                };
-                push(&mut self.rest, segment);
-            }
-        }
         Ok(true)
-    }
-}
-
-/// The rows of the run at `place` if it is that of `partition`; moves on then.
-fn take_run(
-    runs: &[Run],
-    place: &mut (usize, usize),
-    partition: u32,
-) -> Result<Option<(usize, usize)>> {
-    match runs.get(place.0) {
-        Some(run) if run.partition == partition => {
-            let rows = (place.1, index(run.end)?);
-            *place = (place.0 + 1, rows.1);
-            Ok(Some(rows))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Appends a segment, as part of the last one if it follows that.
-fn push(segments: &mut Vec<Segment>, segment: Segment) {
-    match segments.last_mut() {
-        Some(last) if last.source == segment.source && last.end() == segment.start => {
-            last.length += segment.length;
-        }
-        _ => segments.push(segment),
     }
 }

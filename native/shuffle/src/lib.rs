@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  batches -> Partitioner -> MultiPartitionShuffleRepartitioner -> BufBatchWriter
-//!                              stages, sorts row references,          blocks
-//!                              gathers column by column                 |
+//!                              stages in sorted groups,               blocks
+//!                              joins their runs                         |
 //!                                                     SpillWriter  <----+----> LocalPartitionWriter
 //!                                                     extents, copied -------> the final file
 //! ```
@@ -31,7 +31,6 @@ mod options;
 mod order;
 mod partition;
 mod pinned;
-mod runs;
 mod scratch;
 mod single;
 mod spill;

@@ -170,9 +170,6 @@ impl MultiPartitionShuffleRepartitioner {
     ///
     /// If a file cannot be written or read, or the task is killed. No file is left then.
     pub fn finish(self) -> Result<(PartitionOutput, ShuffleMetrics)> {
-        if self.shared.lock().is_group_worth_sealing() {
-            self.shared.seal()?;
-        }
         self.shared.finishing.store(true, Ordering::SeqCst);
         let (output, metrics, staged) = {
             let mut staging = self.shared.lock();

@@ -168,11 +168,6 @@ impl Staging {
         self.group_bytes >= self.full_group_bytes || self.ids.len() >= FULL_GROUP_ROWS
     }
 
-    /// Whether sealing them would save work at the end.
-    pub(crate) fn is_group_worth_sealing(&self) -> bool {
-        !self.groups.is_empty() && !self.batches.is_empty()
-    }
-
     /// About what [`Staging::seal`] needs: the values of the batches, and some for each array.
     pub(crate) fn seal_bytes(&self) -> Result<usize> {
         const ARRAY_BYTES: usize = 512;
@@ -209,26 +204,22 @@ impl Staging {
         Ok((std::mem::take(&mut self.batches), held - bytes))
     }
 
-    fn block_rows(&self) -> usize {
-        let groups = self.groups.iter().map(|group| group.batch.num_rows());
-        let rows = groups.sum::<usize>() + self.ids.len();
-        let row_bytes = (self.bytes / rows.max(1)).max(1);
-        let most = (self.options.max_block_bytes / row_bytes).max(1);
-        self.options.block_rows.clamp(1, most)
-    }
-
     fn write_spill(&mut self) -> Result<()> {
         self.sort()?;
-        let block_rows = self.block_rows();
-        let schema = SchemaRef::clone(&self.schema);
-        let mut gather = Gather::new(schema, &self.groups, &self.batches, &self.order, block_rows);
+        let mut gather = Gather::new(
+            &self.schema,
+            &self.groups,
+            &self.batches,
+            &self.order,
+            &self.options,
+        )?;
         let mut writer =
             BufBatchWriter::new_passthrough(&mut self.spills, self.options.write_buffer_size);
         let started = Instant::now();
         let before = time_in_blocks(&self.scratch);
         while let Some(block) = gather.next()? {
             self.options.check_cancelled()?;
-            writer.write(&block.rows, false, &mut self.scratch)?;
+            writer.write_rows(block.rows, block.ranges, false, &mut self.scratch)?;
             if block.last {
                 writer.drain(&mut self.scratch)?;
                 writer.sink_mut().end_partition(block.partition);
@@ -261,9 +252,13 @@ impl Staging {
             self.options.write_buffer_size,
             self.options.checksum,
         )?;
-        let block_rows = self.block_rows();
-        let schema = SchemaRef::clone(&self.schema);
-        let mut gather = Gather::new(schema, &self.groups, &self.batches, &self.order, block_rows);
+        let mut gather = Gather::new(
+            &self.schema,
+            &self.groups,
+            &self.batches,
+            &self.order,
+            &self.options,
+        )?;
         let mut spilled = SpilledRows {
             spills: &self.spills,
             extents: self.spills.merged(),
@@ -280,7 +275,7 @@ impl Staging {
                 spilled.copy_before(block.partition, &mut writer, &mut self.scratch)?;
                 spilled.copy(block.partition, writer.sink_mut())?;
             }
-            writer.write(&block.rows, block.last, &mut self.scratch)?;
+            writer.write_rows(block.rows, block.ranges, block.last, &mut self.scratch)?;
             if block.last {
                 writer.drain(&mut self.scratch)?;
                 writer.sink_mut().end_partition(block.partition)?;
