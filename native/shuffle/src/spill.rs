@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::file_buffer::FileBuffer;
+use crate::metrics::wide;
 use crate::{BlockSink, Result, ShuffleError};
 
 /// Names a file for spills; called once for a task that spills, never for others.
@@ -29,12 +30,27 @@ pub(crate) struct SpillWriter {
     path: SpillPath,
     write_size: usize,
     file: Option<SpillFile>,
-    /// The extents of each spill in the order of their partitions.
-    spills: Vec<Vec<Extent>>,
-    /// Of the spill that is being written.
-    current: Vec<Extent>,
+    spills: Vec<SpillIndex>,
+    /// The entries of the spill that is being written: partition and length of each extent.
+    current: Vec<u8>,
+    /// Where that spill and its current extent start.
+    spill_start: u64,
     extent_start: u64,
 }
+
+/// Where a spill lies in the file: its extents, one after the other, and behind them an entry for
+/// each. These stay on disk: thousands of partitions times hundreds of spills are no small thing.
+#[derive(Debug, Clone, Copy)]
+struct SpillIndex {
+    extents: u64,
+    entries: u64,
+    count: usize,
+}
+
+/// An entry is two 64-bit numbers, little-endian.
+const ENTRY_BYTES: usize = 16;
+/// So many entries of a spill are read at once.
+const ENTRIES_AT_ONCE: usize = 64;
 
 impl fmt::Debug for SpillWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,6 +91,7 @@ impl SpillWriter {
             file: None,
             spills: Vec::new(),
             current: Vec::new(),
+            spill_start: 0,
             extent_start: 0,
         }
     }
@@ -86,9 +103,9 @@ impl SpillWriter {
 
     /// The bytes of memory that it holds.
     pub(crate) fn memory_size(&self) -> usize {
-        let extents = self.spills.iter().map(Vec::capacity).sum::<usize>();
         let buffer = self.file.as_ref().map_or(0, |file| file.out.memory_size());
-        extents * size_of::<Extent>() + buffer
+        let cursor = size_of::<SpillIndex>() + size_of::<Cursor>() + ENTRIES_AT_ONCE * ENTRY_BYTES;
+        self.current.capacity() + self.spills.len() * cursor + buffer
     }
 
     fn open(&mut self) -> Result<&mut SpillFile> {
@@ -105,23 +122,36 @@ impl SpillWriter {
     /// Ends `partition`: everything since the last one ended belongs to it.
     pub(crate) fn end_partition(&mut self, partition: usize) {
         let total = self.total();
-        self.current.push(Extent {
-            partition,
-            offset: self.extent_start,
-            length: total - self.extent_start,
-        });
+        let length = total - self.extent_start;
+        self.current
+            .extend_from_slice(&wide(partition).to_le_bytes());
+        self.current.extend_from_slice(&length.to_le_bytes());
         self.extent_start = total;
     }
 
     /// Ends a spill.
     pub(crate) fn end_spill(&mut self) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            file.out.write_out()?;
-        }
-        let mut extents = std::mem::take(&mut self.current);
-        extents.shrink_to_fit();
-        self.spills.push(extents);
+        self.spills.push(SpillIndex {
+            extents: self.spill_start,
+            entries: self.total(),
+            count: self.current.len() / ENTRY_BYTES,
+        });
+        let entries = std::mem::take(&mut self.current);
+        let file = self.open()?;
+        file.out.write(&entries)?;
+        file.out.write_out()?;
+        self.current = entries;
+        self.current.clear();
+        self.spill_start = self.total();
+        self.extent_start = self.spill_start;
         Ok(())
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let file = self.file.as_ref();
+        let out = &file.ok_or(ShuffleError::Internal("no spill file"))?.out;
+        let read = out.file().read_exact_at(bytes, offset);
+        read.map_err(|source| ShuffleError::io(out.path(), source))
     }
 
     /// Reads an extent piece by piece through `buffer`.
@@ -131,8 +161,6 @@ impl SpillWriter {
         buffer: &mut Vec<u8>,
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let file = self.file.as_ref();
-        let out = &file.ok_or(ShuffleError::Internal("no spill file"))?.out;
         let (mut offset, mut left) = (extent.offset, extent.length);
         while left > 0 {
             let length = usize::try_from(left).unwrap_or(READ_SIZE).min(READ_SIZE);
@@ -140,10 +168,9 @@ impl SpillWriter {
                 buffer.resize(length, 0);
             }
             let piece = buffer.get_mut(..length).unwrap_or_default();
-            let read = out.file().read_exact_at(piece, offset);
-            read.map_err(|source| ShuffleError::io(out.path(), source))?;
+            self.read(offset, piece)?;
             take(piece)?;
-            let length = crate::metrics::wide(length);
+            let length = wide(length);
             offset += length;
             left -= length;
         }
@@ -151,10 +178,21 @@ impl SpillWriter {
     }
 
     /// All extents, partition by partition and in each in the order of the spills.
-    pub(crate) fn merged(&self) -> MergedExtents<'_> {
-        MergedExtents {
-            rest: self.spills.iter().map(Vec::as_slice).collect(),
+    pub(crate) fn merged(&self) -> Result<MergedExtents<'_>> {
+        let mut cursors = Vec::with_capacity(self.spills.len());
+        for spill in &self.spills {
+            let mut cursor = Cursor {
+                rest: *spill,
+                read: Vec::new().into_iter(),
+                head: None,
+            };
+            cursor.advance(self)?;
+            cursors.push(cursor);
         }
+        Ok(MergedExtents {
+            spills: self,
+            cursors,
+        })
     }
 }
 
@@ -168,15 +206,47 @@ impl BlockSink for SpillWriter {
     }
 }
 
+/// The extents of a spill that are still to come.
+struct Cursor {
+    /// Those that are not read yet.
+    rest: SpillIndex,
+    read: std::vec::IntoIter<(u64, u64)>,
+    head: Option<Extent>,
+}
+
+impl Cursor {
+    fn advance(&mut self, spills: &SpillWriter) -> Result<()> {
+        if self.read.len() == 0 && self.rest.count > 0 {
+            let count = self.rest.count.min(ENTRIES_AT_ONCE);
+            let mut bytes = vec![0; count * ENTRY_BYTES];
+            spills.read(self.rest.entries, &mut bytes)?;
+            let (numbers, _) = bytes.as_chunks::<8>();
+            let numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
+            let (partitions, lengths) = (numbers.clone().step_by(2), numbers.skip(1).step_by(2));
+            self.read = partitions.zip(lengths).collect::<Vec<_>>().into_iter();
+            self.rest.count -= count;
+            self.rest.entries += wide(count * ENTRY_BYTES);
+        }
+        self.head = self.read.next().map(|(partition, length)| Extent {
+            partition: usize::try_from(partition).unwrap_or(usize::MAX),
+            offset: self.rest.extents,
+            length,
+        });
+        self.rest.extents += self.head.map_or(0, |extent| extent.length);
+        Ok(())
+    }
+}
+
 /// A cursor into each spill.
 pub(crate) struct MergedExtents<'a> {
-    rest: Vec<&'a [Extent]>,
+    spills: &'a SpillWriter,
+    cursors: Vec<Cursor>,
 }
 
 impl MergedExtents<'_> {
     /// The first partition that has extents left.
     pub(crate) fn next_partition(&self) -> Option<usize> {
-        let heads = self.rest.iter().filter_map(|rest| rest.first());
+        let heads = self.cursors.iter().filter_map(|cursor| cursor.head);
         heads.map(|extent| extent.partition).min()
     }
 
@@ -186,12 +256,10 @@ impl MergedExtents<'_> {
         partition: usize,
         mut take: impl FnMut(Extent) -> Result<()>,
     ) -> Result<()> {
-        for rest in &mut self.rest {
-            if let Some((extent, others)) = rest.split_first()
-                && extent.partition == partition
-            {
-                take(*extent)?;
-                *rest = others;
+        for cursor in &mut self.cursors {
+            if let Some(extent) = cursor.head.filter(|extent| extent.partition == partition) {
+                take(extent)?;
+                cursor.advance(self.spills)?;
             }
         }
         Ok(())

@@ -261,7 +261,7 @@ impl Staging {
         )?;
         let mut spilled = SpilledRows {
             spills: &self.spills,
-            extents: self.spills.merged(),
+            extents: self.spills.merged()?,
             buffer: Vec::new(),
             options: &self.options,
         };
