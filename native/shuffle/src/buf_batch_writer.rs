@@ -3,16 +3,26 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use comet_block::{BlockRows, BlockStats, RowRange};
 
+use crate::metrics::wide;
 use crate::{Result, ShuffleScratch};
 
-/// Where the bytes of blocks go.
+/// Where the bytes of blocks go. They come in large pieces: nothing has to be buffered.
 pub trait BlockSink {
-    /// Takes whole blocks.
+    /// Takes the next bytes.
     ///
     /// # Errors
     ///
     /// If they cannot be written.
     fn write_blocks(&mut self, blocks: &[u8]) -> Result<()>;
+
+    /// Ends `partition`: everything since the last one ended belongs to it, up to the end of
+    /// `buffered`, which is all that was not written yet and will be next. Partitions without bytes
+    /// need no call.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such partition.
+    fn end_partition(&mut self, partition: usize, buffered: &[u8]) -> Result<()>;
 
     /// Writes out what was taken.
     ///
@@ -25,6 +35,10 @@ pub trait BlockSink {
 impl<S: BlockSink> BlockSink for &mut S {
     fn write_blocks(&mut self, blocks: &[u8]) -> Result<()> {
         (**self).write_blocks(blocks)
+    }
+
+    fn end_partition(&mut self, partition: usize, buffered: &[u8]) -> Result<()> {
+        (**self).end_partition(partition, buffered)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -170,6 +184,43 @@ impl<S: BlockSink> BufBatchWriter<S> {
                 Ok(())
             }
         }
+    }
+
+    /// Appends `length` bytes of whole blocks that were made before. `read` puts those from a
+    /// position on into a piece of the buffer.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read or written.
+    pub fn copy(
+        &mut self,
+        length: u64,
+        scratch: &mut ShuffleScratch,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut from = 0;
+        while from < length {
+            let start = scratch.buffer.len();
+            let room = self.write_size.saturating_sub(start).max(1);
+            let piece = usize::try_from(length - from).map_or(room, |left| left.min(room));
+            scratch.buffer.resize(start + piece, 0);
+            let place = scratch.buffer.get_mut(start..).unwrap_or_default();
+            read(from, place)?;
+            from += wide(piece);
+            if scratch.buffer.len() >= self.write_size {
+                self.drain(scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends `partition`: all that was written since the last one ended belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such partition.
+    pub fn end_partition(&mut self, partition: usize, scratch: &ShuffleScratch) -> Result<()> {
+        self.sink.end_partition(partition, &scratch.buffer)
     }
 
     /// The rows that wait for more.

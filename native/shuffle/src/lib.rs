@@ -20,9 +20,9 @@
 
 mod buf_batch_writer;
 mod checksum;
+mod counted_file;
 mod error;
 mod exec;
-mod file_buffer;
 mod gather;
 mod local_writer;
 mod metrics;

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::checksum::Checksum;
-use crate::file_buffer::FileBuffer;
-use crate::metrics::nanos_since;
-use crate::spill::{Extent, SpillWriter};
+use crate::counted_file::CountedFile;
+use crate::metrics::{nanos_since, wide};
 use crate::{BlockSink, ChecksumAlgorithm, Result, ShuffleError};
 
 /// The lengths and checksums of a map task's partitions.
@@ -25,10 +24,12 @@ pub struct PartitionOutput {
 /// A file that isn't finished is deleted.
 #[derive(Debug)]
 pub struct LocalPartitionWriter<W = File> {
-    out: FileBuffer<W>,
+    out: CountedFile<W>,
     partition_start: u64,
     output: PartitionOutput,
     checksum: Checksum,
+    /// How much of what comes next is in the checksum already.
+    checked: usize,
     guard: Guard,
     write_nanos: u64,
 }
@@ -55,26 +56,15 @@ impl LocalPartitionWriter<File> {
     /// # Errors
     ///
     /// [`ShuffleError::Io`] if that fails.
-    pub fn create(
-        path: PathBuf,
-        partitions: usize,
-        write_size: usize,
-        algorithm: ChecksumAlgorithm,
-    ) -> Result<Self> {
+    pub fn create(path: PathBuf, partitions: usize, algorithm: ChecksumAlgorithm) -> Result<Self> {
         let file = File::create(&path).map_err(|source| ShuffleError::io(&path, source))?;
-        Ok(Self::new(file, path, partitions, write_size, algorithm))
+        Ok(Self::new(file, path, partitions, algorithm))
     }
 }
 
 impl<W: Write + Seek> LocalPartitionWriter<W> {
     /// Writes into `file`, which is empty and lies at `path`.
-    pub fn new(
-        file: W,
-        path: PathBuf,
-        partitions: usize,
-        write_size: usize,
-        algorithm: ChecksumAlgorithm,
-    ) -> Self {
+    pub fn new(file: W, path: PathBuf, partitions: usize, algorithm: ChecksumAlgorithm) -> Self {
         let mut checksum = Checksum::new(algorithm);
         let checksums = match algorithm {
             ChecksumAlgorithm::None => Vec::new(),
@@ -85,47 +75,16 @@ impl<W: Write + Seek> LocalPartitionWriter<W> {
                 path: path.clone(),
                 keep: false,
             },
-            out: FileBuffer::new(file, path, write_size),
+            out: CountedFile::new(file, path),
             partition_start: 0,
             output: PartitionOutput {
                 lengths: vec![0; partitions],
                 checksums,
             },
             checksum,
+            checked: 0,
             write_nanos: 0,
         }
-    }
-
-    /// Copies an extent of `spills` as it is.
-    ///
-    /// # Errors
-    ///
-    /// [`ShuffleError::Io`] if it cannot be read or written.
-    pub(crate) fn copy_extent(
-        &mut self,
-        spills: &SpillWriter,
-        extent: Extent,
-        buffer: &mut Vec<u8>,
-    ) -> Result<()> {
-        spills.read_extent(extent, buffer, |bytes| self.write_blocks(bytes))
-    }
-
-    /// Ends `partition`: everything since the last one ended belongs to it. Partitions without
-    /// bytes need no call.
-    ///
-    /// # Errors
-    ///
-    /// [`ShuffleError::Internal`] if there is no such partition.
-    pub fn end_partition(&mut self, partition: usize) -> Result<()> {
-        let missing = ShuffleError::Internal("no such partition");
-        let total = self.out.total();
-        let length = self.output.lengths.get_mut(partition).ok_or(missing)?;
-        *length = total - self.partition_start;
-        self.partition_start = total;
-        if let Some(checksum) = self.output.checksums.get_mut(partition) {
-            *checksum = self.checksum.take();
-        }
-        Ok(())
     }
 
     /// Flushes the file, for the first and last time, and checks that it is where the running
@@ -146,6 +105,13 @@ impl<W: Write + Seek> LocalPartitionWriter<W> {
         Ok(self.output)
     }
 
+    /// Brings the checksum up to the end of `bytes`, which come next.
+    fn check(&mut self, bytes: &[u8]) {
+        let unchecked = bytes.get(self.checked..).unwrap_or_default();
+        self.checksum.update(unchecked);
+        self.checked = bytes.len();
+    }
+
     /// Nanoseconds spent on writing.
     pub(crate) fn write_nanos(&self) -> u64 {
         self.write_nanos
@@ -155,10 +121,24 @@ impl<W: Write + Seek> LocalPartitionWriter<W> {
 impl<W: Write + Seek> BlockSink for LocalPartitionWriter<W> {
     fn write_blocks(&mut self, blocks: &[u8]) -> Result<()> {
         let started = Instant::now();
-        self.checksum.update(blocks);
+        self.check(blocks);
+        self.checked = 0;
         let written = self.out.write(blocks);
         self.write_nanos += nanos_since(started);
         written
+    }
+
+    fn end_partition(&mut self, partition: usize, buffered: &[u8]) -> Result<()> {
+        self.check(buffered);
+        let end = self.out.total() + wide(buffered.len());
+        let missing = ShuffleError::Internal("no such partition");
+        let length = self.output.lengths.get_mut(partition).ok_or(missing)?;
+        *length = end - self.partition_start;
+        self.partition_start = end;
+        if let Some(checksum) = self.output.checksums.get_mut(partition) {
+            *checksum = self.checksum.take();
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -65,8 +65,10 @@ impl RowOrder {
         counts.clear();
         counts.resize(partitions, 0);
         for id in ids {
-            let count = usize::try_from(*id).ok().and_then(|id| counts.get_mut(id));
-            *count.ok_or(BAD_ID)? += 1;
+            let Some(count) = usize::try_from(*id).ok().and_then(|id| counts.get_mut(id)) else {
+                return Err(BAD_ID);
+            };
+            *count += 1;
         }
         // From here on each count is where the next row of the partition goes.
         let mut end = 0;
@@ -79,12 +81,20 @@ impl RowOrder {
             *count = start;
         }
         self.rows.resize(ids.len(), RowRef::default());
-        for (row, id) in staged_rows(batches).zip(ids) {
-            let next = usize::try_from(*id).ok().and_then(|id| counts.get_mut(id));
-            let next = next.ok_or(BAD_ID)?;
-            let place = usize::try_from(*next).ok();
-            *place.and_then(|at| self.rows.get_mut(at)).ok_or(BAD_ID)? = row;
-            *next += 1;
+        let mut ids = ids.iter();
+        for (batch, rows) in batches.iter().zip(0..) {
+            for ((_, row), id) in (0..batch.num_rows()).zip(0..).zip(ids.by_ref()) {
+                let next = usize::try_from(*id).ok().and_then(|id| counts.get_mut(id));
+                let Some(next) = next else {
+                    return Err(BAD_ID);
+                };
+                let place = usize::try_from(*next).ok();
+                let Some(place) = place.and_then(|at| self.rows.get_mut(at)) else {
+                    return Err(BAD_ID);
+                };
+                *place = RowRef { batch: rows, row };
+                *next += 1;
+            }
         }
         Ok(())
     }

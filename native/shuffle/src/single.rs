@@ -54,10 +54,10 @@ impl SinglePartitionShuffleWriter {
     pub fn finish(mut self) -> Result<(PartitionOutput, ShuffleMetrics)> {
         if self.scratch.metrics.rows > 0 {
             self.writer.end(&mut self.scratch)?;
-            self.writer.drain(&mut self.scratch)?;
         }
-        let mut output = self.writer.into_sink();
-        output.end_partition(0)?;
+        self.writer.end_partition(0, &self.scratch)?;
+        self.writer.drain(&mut self.scratch)?;
+        let output = self.writer.into_sink();
         let mut metrics = self.scratch.metrics;
         metrics.write_nanos += output.write_nanos();
         Ok((output.finish_all()?, metrics))
@@ -136,10 +136,10 @@ impl ZeroColumnShuffleWriter {
                 writer.write(&block, left == 0, &mut scratch)?;
             }
             if *rows > 0 {
-                writer.drain(&mut scratch)?;
-                writer.sink_mut().end_partition(partition)?;
+                writer.end_partition(partition, &scratch)?;
             }
         }
+        writer.drain(&mut scratch)?;
         let mut metrics = scratch.metrics;
         metrics.write_nanos += output.write_nanos();
         Ok((output.finish_all()?, metrics))
@@ -147,10 +147,5 @@ impl ZeroColumnShuffleWriter {
 }
 
 fn create(options: &ShuffleWriterOptions, partitions: usize) -> Result<LocalPartitionWriter> {
-    LocalPartitionWriter::create(
-        options.data_path.clone(),
-        partitions,
-        options.write_buffer_size,
-        options.checksum,
-    )
+    LocalPartitionWriter::create(options.data_path.clone(), partitions, options.checksum)
 }

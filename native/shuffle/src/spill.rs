@@ -7,28 +7,24 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::file_buffer::FileBuffer;
+use crate::counted_file::CountedFile;
 use crate::metrics::wide;
 use crate::{BlockSink, Result, ShuffleError};
 
 /// Names a file for spills; called once for a task that spills, never for others.
 pub type SpillPath = Arc<dyn Fn() -> io::Result<PathBuf> + Send + Sync>;
 
-/// How much of an extent is read at once.
-const READ_SIZE: usize = 1 << 20;
-
 /// A run of blocks of one partition in the spill file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) partition: usize,
     offset: u64,
-    length: u64,
+    pub(crate) length: u64,
 }
 
 /// All spills of a task, one after another in one file that is deleted on drop.
 pub(crate) struct SpillWriter {
     path: SpillPath,
-    write_size: usize,
     file: Option<SpillFile>,
     spills: Vec<SpillIndex>,
     /// The entries of the spill that is being written: partition and length of each extent.
@@ -61,17 +57,17 @@ impl fmt::Debug for SpillWriter {
 
 #[derive(Debug)]
 struct SpillFile {
-    out: FileBuffer<File>,
+    out: CountedFile<File>,
 }
 
 impl SpillFile {
-    fn create(path: PathBuf, write_size: usize) -> Result<Self> {
+    fn create(path: PathBuf) -> Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true);
         let file = file.open(&path);
         let file = file.map_err(|source| ShuffleError::io(&path, source))?;
         Ok(Self {
-            out: FileBuffer::new(file, path, write_size),
+            out: CountedFile::new(file, path),
         })
     }
 }
@@ -84,10 +80,9 @@ impl Drop for SpillFile {
 }
 
 impl SpillWriter {
-    pub(crate) fn new(path: SpillPath, write_size: usize) -> Self {
+    pub(crate) fn new(path: SpillPath) -> Self {
         Self {
             path,
-            write_size,
             file: None,
             spills: Vec::new(),
             current: Vec::new(),
@@ -103,33 +98,22 @@ impl SpillWriter {
 
     /// The bytes of memory that it holds.
     pub(crate) fn memory_size(&self) -> usize {
-        let buffer = self.file.as_ref().map_or(0, |file| file.out.memory_size());
         let cursor = size_of::<SpillIndex>() + size_of::<Cursor>() + ENTRIES_AT_ONCE * ENTRY_BYTES;
-        self.current.capacity() + self.spills.len() * cursor + buffer
+        self.current.capacity() + self.spills.len() * cursor
     }
 
     fn open(&mut self) -> Result<&mut SpillFile> {
         if self.file.is_none() {
             let path = (self.path)();
             let path = path.map_err(|source| ShuffleError::io(Path::new("spill file"), source))?;
-            self.file = Some(SpillFile::create(path, self.write_size)?);
+            self.file = Some(SpillFile::create(path)?);
         }
         self.file
             .as_mut()
             .ok_or(ShuffleError::Internal("no spill file"))
     }
 
-    /// Ends `partition`: everything since the last one ended belongs to it.
-    pub(crate) fn end_partition(&mut self, partition: usize) {
-        let total = self.total();
-        let length = total - self.extent_start;
-        self.current
-            .extend_from_slice(&wide(partition).to_le_bytes());
-        self.current.extend_from_slice(&length.to_le_bytes());
-        self.extent_start = total;
-    }
-
-    /// Ends a spill.
+    /// Ends a spill, all of whose extents were written.
     pub(crate) fn end_spill(&mut self) -> Result<()> {
         self.spills.push(SpillIndex {
             extents: self.spill_start,
@@ -139,7 +123,6 @@ impl SpillWriter {
         let entries = std::mem::take(&mut self.current);
         let file = self.open()?;
         file.out.write(&entries)?;
-        file.out.write_out()?;
         self.current = entries;
         self.current.clear();
         self.spill_start = self.total();
@@ -154,27 +137,9 @@ impl SpillWriter {
         read.map_err(|source| ShuffleError::io(out.path(), source))
     }
 
-    /// Reads an extent piece by piece through `buffer`.
-    pub(crate) fn read_extent(
-        &self,
-        extent: Extent,
-        buffer: &mut Vec<u8>,
-        mut take: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let (mut offset, mut left) = (extent.offset, extent.length);
-        while left > 0 {
-            let length = usize::try_from(left).unwrap_or(READ_SIZE).min(READ_SIZE);
-            if buffer.len() < length {
-                buffer.resize(length, 0);
-            }
-            let piece = buffer.get_mut(..length).unwrap_or_default();
-            self.read(offset, piece)?;
-            take(piece)?;
-            let length = wide(length);
-            offset += length;
-            left -= length;
-        }
-        Ok(())
+    /// Reads the bytes of an extent from a position on.
+    pub(crate) fn read_extent(&self, extent: Extent, from: u64, bytes: &mut [u8]) -> Result<()> {
+        self.read(extent.offset + from, bytes)
     }
 
     /// All extents, partition by partition and in each in the order of the spills.
@@ -199,6 +164,16 @@ impl SpillWriter {
 impl BlockSink for SpillWriter {
     fn write_blocks(&mut self, blocks: &[u8]) -> Result<()> {
         self.open()?.out.write(blocks)
+    }
+
+    fn end_partition(&mut self, partition: usize, buffered: &[u8]) -> Result<()> {
+        let end = self.total() + wide(buffered.len());
+        let length = end - self.extent_start;
+        self.current
+            .extend_from_slice(&wide(partition).to_le_bytes());
+        self.current.extend_from_slice(&length.to_le_bytes());
+        self.extent_start = end;
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {

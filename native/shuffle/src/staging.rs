@@ -71,7 +71,7 @@ impl Staging {
         let scratch = ShuffleScratch::new(SchemaRef::clone(&schema), options.codec)?;
         let spill_path = options.spill_path.clone();
         Ok(Self {
-            spills: SpillWriter::new(spill_path, options.write_buffer_size),
+            spills: SpillWriter::new(spill_path),
             schema,
             options,
             partitions,
@@ -221,10 +221,10 @@ impl Staging {
             self.options.check_cancelled()?;
             writer.write_rows(block.rows, block.ranges, false, &mut self.scratch)?;
             if block.last {
-                writer.drain(&mut self.scratch)?;
-                writer.sink_mut().end_partition(block.partition);
+                writer.end_partition(block.partition, &self.scratch)?;
             }
         }
+        writer.drain(&mut self.scratch)?;
         self.spills.end_spill()?;
         let elsewhere = time_in_blocks(&self.scratch) - before + gather.nanos;
         let metrics = &mut self.scratch.metrics;
@@ -249,7 +249,6 @@ impl Staging {
         let mut output = LocalPartitionWriter::create(
             self.options.data_path.clone(),
             self.partitions,
-            self.options.write_buffer_size,
             self.options.checksum,
         )?;
         let mut gather = Gather::new(
@@ -262,7 +261,6 @@ impl Staging {
         let mut spilled = SpilledRows {
             spills: &self.spills,
             extents: self.spills.merged()?,
-            buffer: Vec::new(),
             options: &self.options,
         };
         let write_size = self.options.write_buffer_size;
@@ -273,15 +271,15 @@ impl Staging {
             if started != Some(block.partition) {
                 started = Some(block.partition);
                 spilled.copy_before(block.partition, &mut writer, &mut self.scratch)?;
-                spilled.copy(block.partition, writer.sink_mut())?;
+                spilled.copy(block.partition, &mut writer, &mut self.scratch)?;
             }
             writer.write_rows(block.rows, block.ranges, block.last, &mut self.scratch)?;
             if block.last {
-                writer.drain(&mut self.scratch)?;
-                writer.sink_mut().end_partition(block.partition)?;
+                writer.end_partition(block.partition, &self.scratch)?;
             }
         }
         spilled.copy_before(self.partitions, &mut writer, &mut self.scratch)?;
+        writer.drain(&mut self.scratch)?;
         self.scratch.metrics.gather_nanos += gather.nanos;
         self.scratch.metrics.write_nanos += output.write_nanos();
         output.finish_all()
@@ -301,17 +299,23 @@ fn time_in_blocks(scratch: &ShuffleScratch) -> u64 {
 struct SpilledRows<'a> {
     spills: &'a SpillWriter,
     extents: MergedExtents<'a>,
-    buffer: Vec<u8>,
     options: &'a ShuffleWriterOptions,
 }
 
 impl SpilledRows<'_> {
     /// Copies the extents of `partition`.
-    fn copy(&mut self, partition: usize, output: &mut LocalPartitionWriter) -> Result<()> {
-        let (spills, options, buffer) = (self.spills, self.options, &mut self.buffer);
+    fn copy(
+        &mut self,
+        partition: usize,
+        writer: &mut BufBatchWriter<&mut LocalPartitionWriter>,
+        scratch: &mut ShuffleScratch,
+    ) -> Result<()> {
+        let (spills, options) = (self.spills, self.options);
         self.extents.take(partition, |extent| {
             options.check_cancelled()?;
-            output.copy_extent(spills, extent, buffer)
+            writer.copy(extent.length, scratch, |from, bytes| {
+                spills.read_extent(extent, from, bytes)
+            })
         })
     }
 
@@ -327,10 +331,9 @@ impl SpilledRows<'_> {
             .next_partition()
             .filter(|next| *next < partition)
         {
-            self.copy(next, writer.sink_mut())?;
+            self.copy(next, writer, scratch)?;
             writer.end(scratch)?;
-            writer.drain(scratch)?;
-            writer.sink_mut().end_partition(next)?;
+            writer.end_partition(next, scratch)?;
         }
         Ok(())
     }

@@ -29,6 +29,10 @@ impl BlockSink for Sink {
         Ok(())
     }
 
+    fn end_partition(&mut self, _partition: usize, _buffered: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.1 += 1;
         Ok(())
@@ -116,18 +120,25 @@ fn counting(lie: u64) -> (Rc<RefCell<Calls>>, LocalPartitionWriter<CountingFile>
     }));
     let file = CountingFile(Rc::clone(&calls));
     let path = "/nonexistent/data".into();
-    let writer = LocalPartitionWriter::new(file, path, 1000, 10_000, ChecksumAlgorithm::Adler32);
+    let writer = LocalPartitionWriter::new(file, path, 1000, ChecksumAlgorithm::Adler32);
     (calls, writer)
 }
 
 #[test]
 fn one_flush_a_file_and_few_writes() {
-    let (calls, mut writer) = counting(0);
+    let (calls, output) = counting(0);
+    let mut scratch = ShuffleScratch::new(schema(), Codec::None).unwrap();
+    let mut writer = BufBatchWriter::new_passthrough(output, 10_000);
     for partition in (0..1000).step_by(2) {
-        writer.write_blocks(&[7; 333]).unwrap();
-        writer.end_partition(partition).unwrap();
+        let copied = writer.copy(333, &mut scratch, |_, bytes| {
+            bytes.fill(7);
+            Ok(())
+        });
+        copied.unwrap();
+        writer.end_partition(partition, &scratch).unwrap();
     }
-    let output = writer.finish_all().unwrap();
+    writer.drain(&mut scratch).unwrap();
+    let output = writer.into_sink().finish_all().unwrap();
     assert_eq!((output.lengths[0], output.lengths[1]), (333, 0));
     assert_eq!(output.checksums[1], 1, "the checksum of nothing");
     let mut sum = adler2::Adler32::new();
@@ -142,7 +153,7 @@ fn one_flush_a_file_and_few_writes() {
 fn a_total_that_differs_from_the_position_fails() {
     let (_, mut writer) = counting(1);
     writer.write_blocks(&[7; 333]).unwrap();
-    writer.end_partition(0).unwrap();
+    writer.end_partition(0, &[]).unwrap();
     let error = writer.finish_all().unwrap_err();
     assert!(matches!(
         error,
