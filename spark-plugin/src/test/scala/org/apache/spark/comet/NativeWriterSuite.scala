@@ -72,7 +72,7 @@ class NativeWriterSuite extends CometTestBase {
     // Our own batches carry every type.
     val batches = dataFrame(session, schema, rows.map(row => row: InternalRow)).repartition(3)
     val plan = batches.queryExecution.analyzed
-    val partitions = 97
+    val partitions = 17
     val df = dataFrame(session, RepartitionByExpression(plan.output, plan, Some(partitions)))
     val exchange = exchanges(df.queryExecution.executedPlan).head
     assert(exchange.nodeName === "CometShuffleExchange(native)")
@@ -117,7 +117,8 @@ class NativeWriterSuite extends CometTestBase {
     }
     val confs = Seq(
       Aqe -> "false",
-      "spark.sql.shuffle.partitions" -> "150",
+      "spark.sql.shuffle.partitions" -> "6",
+      "spark.comet.shuffle.jvm.maxWritersPerExecutor" -> "4",
       "spark.sql.autoBroadcastJoinThreshold" -> "-1"
     )
     val expected = withSpark(confs: _*) { session =>

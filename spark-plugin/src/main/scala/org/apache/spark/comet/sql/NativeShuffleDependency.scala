@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
   Ascending,
   Attribute,
+  AttributeSet,
   BoundReference,
   Descending,
   Expression,
@@ -134,7 +135,7 @@ object NativeShuffleDependency {
   ): RangePartitioner[InternalRow, Null] = {
     val ordering = range.ordering
     val keys = batches.mapPartitionsInternal { iterator =>
-      val projection = UnsafeProjection.create(ordering.map(_.child), output)
+      val projection = new KeyProjection(ordering.map(_.child), output)
       val pair = new MutablePair[InternalRow, Null]()
       iterator.flatMap(_.rowIterator().asScala).map { row =>
         pair.update(projection(row).copy(), null)
@@ -168,11 +169,22 @@ private object RangeBounds {
     }
 }
 
+/** Keys of rows of a batch. What they need of a row is copied first: not all of Spark's expressions can do with the
+  * elements of vectors.
+  */
+private class KeyProjection(keys: Seq[Expression], output: Seq[Attribute]) {
+  private val needed = output.filter(AttributeSet(keys.flatMap(_.references)).contains)
+  private val copied = UnsafeProjection.create(needed, output)
+  private val projection = UnsafeProjection.create(keys, needed)
+
+  def apply(row: InternalRow): UnsafeRow = projection(copied(row))
+}
+
 /** Ids by the expression of a hash partitioning. */
 private class HashIds(id: Expression, output: Seq[Attribute])
     extends (() => RowPartitionIds) with Serializable {
   override def apply(): RowPartitionIds = {
-    val projection = UnsafeProjection.create(id :: Nil, output)
+    val projection = new KeyProjection(id :: Nil, output)
     row => projection(row).getInt(0)
   }
 }
@@ -184,7 +196,7 @@ private class RangeIds(
     partitioner: RangePartitioner[InternalRow, Null]
 ) extends (() => RowPartitionIds) with Serializable {
   override def apply(): RowPartitionIds = {
-    val projection = UnsafeProjection.create(keys, output)
+    val projection = new KeyProjection(keys, output)
     row => partitioner.getPartition(projection(row))
   }
 }
