@@ -87,7 +87,10 @@ class AdaptiveExchangeSuite extends ReferenceTests {
     "select f.id, n.name from (select /*+ repartition(16) */ * from facts) f join names n on f.k = n.k"
   )) { (df, _) =>
     assertComet(df)
-    assert(specs(df).exists(_.isInstanceOf[CoalescedMapperPartitionSpec]), df.queryExecution.toString)
+    assert(
+      specs(df).exists(_.isInstanceOf[CoalescedMapperPartitionSpec]),
+      df.queryExecution.toString
+    )
   }
 
   compared("repartition(n) keeps n partitions", aqe, oneByOne)(

@@ -17,13 +17,12 @@ abstract class NativeComparison(kind: ColumnKind) extends ShuffleComparison {
   // A batch of few rows, since a batch is the least that is staged.
   private val smallBatches = "spark.sql.inMemoryColumnarStorage.batchSize" -> "50"
 
-  for (codec <- codecs; aqe <- Seq(false, true)) {
+  for (codec <- codecs; aqe <- Seq(false, true))
     test(s"in memory, $codec, AQE $aqe") {
       withComet(confs ++ Seq(Codec -> codec, sampling): _*) { session =>
         assert(compare(session, fat = false, aqe, shapes) === 0)
       }
     }
-  }
 
   for (pool <- Seq("fair_unified", "greedy_unified"))
     test(s"forced spill, $pool") {
@@ -60,11 +59,10 @@ class OwnVectorsSuite extends ShuffleComparison {
   // The rows of an exchange have no fixed order.
   override def writer(shape: String): String = if (shape == "round robin") "jvm" else "native"
 
-  for (aqe <- Seq(false, true)) {
+  for (aqe <- Seq(false, true))
     test(s"in memory, AQE $aqe") {
       withComet(confs :+ sampling: _*) { session =>
         assert(compare(session, fat = false, aqe, shapes.filter(_ != "window")) === 0)
       }
     }
-  }
 }

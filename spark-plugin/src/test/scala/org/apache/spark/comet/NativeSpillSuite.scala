@@ -20,7 +20,8 @@ class NativeSpillSuite extends CometTestBase {
     test(s"another consumer of the task takes memory back, in another thread: $otherThread") {
       withComet(OffHeapSize -> "64m", "spark.master" -> "local[1]", Aqe -> "false") { session =>
         session.experimental.extraStrategies = Seq(HungryStrategy, ColumnsStrategy)
-        val rows = session.range(0, 200000, 1, 1).selectExpr("id", "repeat(cast(id as string), 20) t")
+        val rows =
+          session.range(0, 200000, 1, 1).selectExpr("id", "repeat(cast(id as string), 20) t")
         val batches = Columns(rows.queryExecution.analyzed, ColumnKind.OffHeapVectors)
         val df =
           dataFrame(session, Repartition(7, shuffle = true, Hungry(batches, otherThread)))

@@ -55,8 +55,11 @@ class NativeWriterSuite extends CometTestBase {
   )
 
   test("10,000 keys of each type go where Spark's own expression says") {
-    withComet(Aqe -> "false", "spark.sql.optimizer.excludedRules" ->
-      "org.apache.spark.sql.catalyst.optimizer.CollapseRepartition") { session =>
+    withComet(
+      Aqe -> "false",
+      "spark.sql.optimizer.excludedRules" ->
+        "org.apache.spark.sql.catalyst.optimizer.CollapseRepartition"
+    ) { session =>
       keyTypes.zipWithIndex.foreach { case (keyType, i) =>
         withClue(s"$keyType: ")(checkPlaces(session, keyType, i))
       }
@@ -194,7 +197,9 @@ class NativeWriterSuite extends CometTestBase {
     }
   }
 
-  test("files that are read as columns: dictionaries, constants, nested values; sizes are Spark's") {
+  test(
+    "files that are read as columns: dictionaries, constants, nested values; sizes are Spark's"
+  ) {
     val path = temporaryFolder().toString
     val isolated = Aqe -> "false"
     val sizes = scala.collection.mutable.HashMap.empty[String, Seq[Long]]

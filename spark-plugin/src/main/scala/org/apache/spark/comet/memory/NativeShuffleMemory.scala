@@ -44,7 +44,8 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
 
   /** How large a buffer of this task may be: small beside what it has when all of the executor's cores write. */
   def bufferShare: Long = {
-    val cores = conf.getOption(EXECUTOR_CORES.key).fold(Runtime.getRuntime.availableProcessors)(_.toInt)
+    val cores =
+      conf.getOption(EXECUTOR_CORES.key).fold(Runtime.getRuntime.availableProcessors)(_.toInt)
     math.max(
       NativeShuffleMemory.MinBuffer,
       conf.get(MEMORY_OFFHEAP_SIZE) / cores / NativeShuffleMemory.Buffers

@@ -11,7 +11,7 @@ import org.apache.spark.comet.{
 }
 import org.apache.spark.comet.memory.{NativeShuffleMemory, Spillable}
 import org.apache.spark.errors.SparkCoreErrors
-import org.apache.spark.internal.{Logging, config}
+import org.apache.spark.internal.{config, Logging}
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle.{
   BaseShuffleHandle,

@@ -15,8 +15,9 @@ class CometExplainGenerator extends ExtendedExplainGenerator {
     val ours = nodes.collect { case exchange: CometShuffleExchangeExec => exchange }
     val others = nodes.collect { case exchange: ShuffleExchangeExec => exchange }
     val native = ours.count(_.writer == NativeWriter)
-    val summary = s"${ours.length} of ${ours.length + others.length} shuffle exchanges are Comet's" +
-      (if (ours.isEmpty) "" else s", $native of them written in native code")
+    val summary =
+      s"${ours.length} of ${ours.length + others.length} shuffle exchanges are Comet's" +
+        (if (ours.isEmpty) "" else s", $native of them written in native code")
     val notNative = ours.flatMap { exchange =>
       exchange.getTagValue(ReplaceShuffleExchanges.NotNativeReason).map { reason =>
         s"${exchange.nodeName} ${exchange.outputPartitioning} is written as rows: $reason"

@@ -127,7 +127,11 @@ case class CometShuffleExchangeExec(
         )
       case NativeWriter =>
         val batches = inputRDD.asInstanceOf[RDD[ColumnarBatch]]
-        NativeShuffleDependency.create(batches, serializer(Some(nativeSettings(batches))), writeMetrics)
+        NativeShuffleDependency.create(
+          batches,
+          serializer(Some(nativeSettings(batches))),
+          writeMetrics
+        )
     }
     metrics("numPartitions").set(dependency.partitioner.numPartitions)
     SQLMetrics.postDriverMetricUpdates(

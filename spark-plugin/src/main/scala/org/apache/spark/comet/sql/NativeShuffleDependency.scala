@@ -69,7 +69,10 @@ object NativeShuffleDependency {
     )
   }
 
-  private def hashPartitioning(hash: HashPartitioning, output: Seq[Attribute]): NativePartitioning = {
+  private def hashPartitioning(
+      hash: HashPartitioning,
+      output: Seq[Attribute]
+  ): NativePartitioning = {
     val columns = hash.expressions.flatMap(columnOf(_, output))
     if (columns.length == hash.expressions.length) {
       NativeHashPartitioning(columns.toArray, hash.numPartitions)

@@ -29,7 +29,9 @@ object NativeSupport {
     if (conf.get(IO_ENCRYPTION_ENABLED)) {
       Some(s"${IO_ENCRYPTION_ENABLED.key} is true")
     } else {
-      Option.unless(conf.get(SHUFFLE_IO_PLUGIN_CLASS) == SHUFFLE_IO_PLUGIN_CLASS.defaultValueString)(
+      Option.unless(
+        conf.get(SHUFFLE_IO_PLUGIN_CLASS) == SHUFFLE_IO_PLUGIN_CLASS.defaultValueString
+      )(
         s"${SHUFFLE_IO_PLUGIN_CLASS.key} is set"
       )
     }

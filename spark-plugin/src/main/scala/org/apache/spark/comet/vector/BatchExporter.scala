@@ -33,7 +33,8 @@ class BatchExporter(schema: StructType) {
     numbers.clear()
     numbers.appendLong(0) // How many numbers there are, known at the end.
     numbers.appendLong(count)
-    numbers.appendLong(if (partitionIds == null) 0 else collectIds(batch, from, count, partitionIds))
+    numbers.appendLong(if (partitionIds == null) 0
+    else collectIds(batch, from, count, partitionIds))
     try {
       var i = 0
       while (i < columns.length) {
