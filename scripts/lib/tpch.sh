@@ -1,10 +1,27 @@
 # shellcheck shell=bash
-# What scripts that run TPC-H share: the jar, the data, values of options. Source it after common.sh and
-# prerequisites.sh.
+# What the scripts that run TPC-H share: the jar, the data, values of options. Source it after
+# common.sh and prerequisites.sh.
 
 # need_value OPTION [VALUE ...]
 need_value() {
-    [ $# -ge 2 ] || die "$1 needs a value; scripts/demo --help shows which"
+    [ $# -ge 2 ] || die "$1 needs a value; scripts/$(basename "$0") --help shows which"
+}
+
+# The values of --scale, --jar and --json, in SCALE, JAR and JSON; the paths become absolute.
+check_shared_options() {
+    # shellcheck disable=SC2153 # whoever sources this sets them
+    [[ $SCALE =~ ^[0-9]+(\.[0-9]+)?$ && $SCALE =~ [1-9] ]] ||
+        die "--scale '$SCALE' isn't a number above 0; write 1, 10 or 0.1"
+    if [ -n "$JAR" ]; then
+        [ -f "$JAR" ] && [ -r "$JAR" ] ||
+            die "--jar '$JAR' isn't a file that can be read; leave --jar out to build one"
+        JAR=$(absolute "$JAR")
+    fi
+    if [ -n "$JSON" ]; then
+        [ -d "$(dirname "$JSON")" ] || die "--json '$JSON': the folder $(dirname "$JSON") isn't there; make it first"
+        [ -w "$(dirname "$JSON")" ] || die "--json '$JSON': may not write into $(dirname "$JSON"); name another folder"
+        JSON=$(absolute "$JSON")
+    fi
 }
 
 absolute() {
@@ -29,7 +46,8 @@ build_jar() {
     JAR=$newest
 }
 
-# generate_data SCALE: leaves the folder in DATA_DIR. Into another folder first, so that a folder of the right name is always complete.
+# generate_data SCALE: leaves the folder's path in DATA_DIR. Generates into another one first, so that
+# a folder of the right name is always complete.
 generate_data() {
     local scale=$1
     DATA_DIR=$BUILD_DIR/tpch/sf$scale
@@ -47,7 +65,7 @@ generate_data() {
     mv "$unfinished" "$DATA_DIR"
 }
 
-# Parquet takes 0.4 GB at scale 1, and Spark's files of the shuffles up to 4 GB.
+# need_disk_space SCALE: Parquet takes 0.4 GB at scale 1, and Spark's files of the shuffles up to 4 GB.
 need_disk_space() {
     local scale=$1 free needed
     free=$(df -Pk "$BUILD_DIR" | awk 'NR == 2 { printf "%d", $4 / 1024 }')

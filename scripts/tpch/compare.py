@@ -4,16 +4,23 @@ Ends with 0 when every answer is equal and our shuffle took every exchange, else
 """
 
 import argparse
-import collections
 import json
-import math
 import os
 import sys
+
+from results import (
+    difference_of,
+    geometric_mean,
+    print_cells,
+    shown,
+    size_text,
+    write_json,
+)
 
 HEADINGS = (
     ("query", "<", 23),
     ("ours", ">", 5),
-    ("native", ">", 6),
+    ("native", ">", 7),
     ("Spark's", ">", 8),
     ("bytes ours", ">", 12),
     ("Spark's", ">", 11),
@@ -114,39 +121,20 @@ def judge(name, ours, sparks):
     return row, complaints
 
 
-def difference_of(ours, sparks):
-    """What differs between two answers in words, or None. Rows may come in any order."""
-    if ours["columns"] != sparks["columns"]:
-        return f"columns {ours['columns']} instead of {sparks['columns']}"
-    if "rows" not in ours or "rows" not in sparks:
-        differing = [key for key in sparks if ours.get(key) != sparks[key]]
-        if not differing and ours.keys() == sparks.keys():
-            return None
-        return "; ".join(f"{key} {ours.get(key)} instead of {sparks[key]}" for key in differing)
-    mine, theirs = (collections.Counter(map(tuple, run["rows"])) for run in (ours, sparks))
-    surplus, missing = mine - theirs, theirs - mine
-    if not surplus and not missing:
-        return None
-    words = f"{mine.total()} rows, {surplus.total()} of them not in Spark's {theirs.total()}"
-    for label, rows in (("ours alone has", surplus), ("Spark's alone has", missing)):
-        if rows:
-            words += f"; {label} {list(min(rows, key=repr))}"
-    return words
-
-
 def print_table(rows):
-    print("Exchanges: in the run with our plugin, ours, those of them written in native code, and left")
-    print("to Spark. Ratios: ours / Spark's.")
-    print_cells(label for label, _, _ in HEADINGS)
+    print("Exchanges: in the run with our plugin, ours, those of them written in native code, and")
+    print("left to Spark. Ratios: ours / Spark's.")
+    print_cells([label for label, _, _ in HEADINGS], HEADINGS)
     for row in rows:
-        print_cells(cells_of(row, "yes" if row["equal"] else "NO"))
+        print_cells(cells_of(row, "yes" if row["equal"] else "NO"), HEADINGS)
     complete = [row for row in rows if all(value is not None for value in row.values())]
     if complete:
         total = {key: sum(row[key] for row in complete) for key in complete[0] if key != "query"}
         equal = sum(row["equal"] for row in rows)
-        print_cells(cells_of({"query": "total", **total}, f"{equal}/{len(rows)}"))
-        bytes_mean, seconds_mean = (geometric_mean(complete, what) for what in ("bytes", "seconds"))
-        print_cells(["geometric mean", *[""] * 5, bytes_mean, "", "", seconds_mean, ""])
+        print_cells(cells_of({"query": "total", **total}, f"{equal}/{len(rows)}"), HEADINGS)
+        bytes_mean, seconds_mean = (mean_ratio(complete, what) for what in ("bytes", "seconds"))
+        cells = ["geometric mean", *[""] * 5, bytes_mean, "", "", seconds_mean, ""]
+        print_cells(cells, HEADINGS)
 
 
 def cells_of(row, equal):
@@ -165,48 +153,15 @@ def cells_of(row, equal):
     ]
 
 
-def print_cells(cells):
-    line = "".join(f"{cell:{side}{width}}" for cell, (_, side, width) in zip(cells, HEADINGS))
-    print(line.rstrip())
-
-
-def shown(value, form):
-    return "-" if value is None else format(value, form)
-
-
-def size_text(size):
-    if size is None:
-        return "-"
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1000:
-            break
-        size /= 1024
-    else:
-        unit = "GiB"
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-
-
 def ratio_text(ours, sparks):
     return f"{ours / sparks:.2f}" if ours is not None and sparks else "-"
 
 
-def geometric_mean(rows, what):
-    """Of the ratios of those rows that have one: a query may shuffle nothing."""
-    ratios = [
-        row[f"{what}_ours"] / row[f"{what}_spark"]
-        for row in rows
-        if row[f"{what}_ours"] and row[f"{what}_spark"]
-    ]
-    return f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}" if ratios else "-"
-
-
-def write_json(path, value):
-    """Whole or not at all: whoever reads the file never sees half of it."""
-    unfinished = f"{path}.unfinished"
-    with open(unfinished, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1)
-        file.write("\n")
-    os.replace(unfinished, path)
+def mean_ratio(rows, what):
+    """Of those rows that have a ratio: a query may shuffle nothing."""
+    ours, sparks = f"{what}_ours", f"{what}_spark"
+    mean = geometric_mean([row[ours] / row[sparks] for row in rows if row[ours] and row[sparks]])
+    return shown(mean, ".2f")
 
 
 if __name__ == "__main__":

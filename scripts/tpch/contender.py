@@ -1,65 +1,106 @@
-"""A contender of scripts/bench: one application of Spark that runs what it is told, line by line.
+"""One contender of the benchmark: an application that runs workloads when it is told to.
 
-It is started by bench.py, which knows it as a process. Commands and results are lines of JSON, on
-the standard input and on a pipe of its own, since Spark writes to the standard output.
+bench.py starts it. It reads commands from its standard input and writes results to a pipe of its
+own, both one JSON object a line; standard output is no use for that, as the JVM writes there, too.
+It ends when its input does.
 """
 
+import argparse
 import json
 import os
+import subprocess
 import sys
 import time
+import traceback
 
 from pyspark.sql import SparkSession
 
 from answers import digest, throw_away
 from history import History
-from workloads import WORKLOADS
+from results import first_line
+from tables import read_tables
+from workloads import TABLES, WORKLOADS
 
 
 def main():
-    data, results = sys.argv[1], os.fdopen(int(sys.argv[2]), "w", encoding="utf-8")
+    arguments = parse_arguments()
+    with os.fdopen(arguments.results, "w", encoding="utf-8") as results:
 
-    def answer(value):
-        print(json.dumps(value), file=results, flush=True)
+        def reply(result):
+            print(json.dumps(result), file=results, flush=True)
 
-    spark = SparkSession.builder.appName("bench").getOrCreate()
-    history = History(spark)
-    jvm = spark._jvm.java.lang
-    for table in ("lineitem", "orders"):
-        spark.read.parquet(os.path.join(data, f"{table}.parquet")).createOrReplaceTempView(table)
-    answer({"spark": spark.version, "java": jvm.System.getProperty("java.version")})
-    jvm_pid = jvm.ProcessHandle.current().pid()
-    for line in sys.stdin:
-        command = json.loads(line)
+        spark = SparkSession.builder.appName(f"bench of {arguments.name}").getOrCreate()
+        read_tables(spark, arguments.data, TABLES)
+        runner = Runner(spark)
+        reply({"spark": spark.version, "java": spark._jvm.System.getProperty("java.version")})
+        for line in sys.stdin:
+            try:
+                reply(runner.run(**json.loads(line)))
+            except Exception as error:  # one workload's failure must not hide the others' results
+                traceback.print_exc()
+                end_without_jvm(spark)
+                reply({"error": first_line(error)})
+        spark.stop()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--name", required=True, help="the contender's")
+    parser.add_argument("--data", required=True, help="folder with <table>.parquet")
+    parser.add_argument("--results", required=True, type=int, help="file descriptor of the pipe")
+    return parser.parse_args()
+
+
+class Runner:
+    def __init__(self, spark):
+        self._spark = spark
+        self._history = History(spark)
+        self._clock = CpuClock(spark)
+
+    def run(self, workload, answer):
+        """One run of the workload, for its answer or for what it takes."""
         try:
-            answer(run(spark, history, jvm_pid, **command))
-        except Exception as error:  # told to bench.py, which goes on with the others
-            answer({"error": str(error).strip()})
-    spark.stop()
+            text = WORKLOADS[workload]
+            return {"answer": digest(self._spark.sql(text))} if answer else self._measured(text)
+        finally:
+            # Lets Spark drop the files of the shuffle before another contender's turn comes.
+            self._spark._jvm.System.gc()
+
+    def _measured(self, text):
+        self._history.forget()
+        cpu_before, began = self._clock.seconds(), time.perf_counter()
+        throw_away(self._spark.sql(text))
+        seconds = time.perf_counter() - began
+        cpu_seconds = self._clock.seconds() - cpu_before
+        return {"seconds": seconds, "cpu_seconds": cpu_seconds, **self._history.executions()}
 
 
-def run(spark, history, jvm_pid, workload, compare):
-    """Runs a workload once; `compare` is for its digest instead of for its time."""
-    query, options = WORKLOADS[workload]
-    for key, value in options.items():
-        spark.conf.set(key, value)
-    frame = spark.sql(query)
-    history.executions()
-    if compare:
-        return {"digest": digest(frame)}
-    spark._jvm.System.gc()  # drops the files of shuffles that are over, and is not measured
-    cpu, began = cpu_seconds(jvm_pid), time.perf_counter()
-    throw_away(frame)
-    seconds = time.perf_counter() - began
-    cpu = cpu_seconds(jvm_pid) - cpu
-    return {"seconds": seconds, "cpu_seconds": cpu, **history.executions()}
+class CpuClock:
+    """The CPU time of the JVM, native threads included.
+
+    The bean's class is not for others to see, but its interface is: the method is called through
+    that, as py4j would look for it in the class.
+    """
+
+    def __init__(self, spark):
+        gateway, java = spark.sparkContext._gateway, spark._jvm.java.lang
+        self._bean = java.management.ManagementFactory.getOperatingSystemMXBean()
+        interface = java.Class.forName("com.sun.management.OperatingSystemMXBean")
+        no_types = gateway.new_array(java.Class, 0)
+        self._no_arguments = gateway.new_array(java.Object, 0)
+        self._method = interface.getMethod("getProcessCpuTime", no_types)
+
+    def seconds(self):
+        return self._method.invoke(self._bean, self._no_arguments) / 1e9
 
 
-def cpu_seconds(pid):
-    """User and system time of a process, from fields 14 and 15 of its stat (proc(5))."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def end_without_jvm(spark):
+    """A JVM that has died fails every call from then on: there is nothing left to do."""
+    try:
+        code = spark.sparkContext._gateway.proc.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        return
+    sys.exit(f"error: the JVM ended with {code}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 # Node names in Spark's plans.
 OUR_EXCHANGE = "CometShuffleExchange"
 OUR_NATIVE_EXCHANGE = "CometShuffleExchange(native)"
+OUR_JVM_EXCHANGE = "CometShuffleExchange(jvm)"
 SPARK_EXCHANGE = "Exchange"
 
 
@@ -14,27 +15,33 @@ class History:
         self._store = spark.sparkContext._jsc.sc().statusStore()
         self._sql = spark._jsparkSession.sharedState().statusStore()
         self._next = 0
-        self.executions()
+        self.forget()
+
+    def forget(self):
+        """What ran until now will not be looked at."""
+        self._new_executions()
 
     def executions(self):
         """Shuffle bytes and exchanges of everything that ran since the last call."""
-        self._bus.waitUntilEmpty()
         total = {
             "bytes": 0,
             "exchanges_ours": 0,
             "exchanges_native": 0,
+            "exchanges_jvm": 0,
             "exchanges_spark": 0,
             "left_to_spark": [],
         }
-        newest = self._next
-        for execution in scala_items(self._sql.executionsList()):
-            number = execution.executionId()
-            if number >= self._next:
-                newest = max(newest, number + 1)
-                total["bytes"] += self._bytes_written(execution)
-                self._count_exchanges(number, total)
-        self._next = newest
+        for execution in self._new_executions():
+            total["bytes"] += self._bytes_written(execution)
+            self._count_exchanges(execution.executionId(), total)
         return total
+
+    def _new_executions(self):
+        self._bus.waitUntilEmpty()
+        listed = scala_items(self._sql.executionsList())
+        new = [execution for execution in listed if execution.executionId() >= self._next]
+        self._next = max([self._next, *(execution.executionId() + 1 for execution in new)])
+        return new
 
     def _bytes_written(self, execution):
         """Over all attempts of the stages that ran; a skipped stage wrote nothing."""
@@ -49,6 +56,7 @@ class History:
             if node.name().startswith(OUR_EXCHANGE):
                 total["exchanges_ours"] += 1
                 total["exchanges_native"] += node.name() == OUR_NATIVE_EXCHANGE
+                total["exchanges_jvm"] += node.name() == OUR_JVM_EXCHANGE
             elif node.name() == SPARK_EXCHANGE:
                 total["exchanges_spark"] += 1
                 total["left_to_spark"].append(node.desc())

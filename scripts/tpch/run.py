@@ -7,8 +7,6 @@ after the fact, for the timed runs. compare.py sets two such files side by side.
 """
 
 import argparse
-import json
-import os
 import sys
 import time
 
@@ -17,8 +15,8 @@ from pyspark.sql import SparkSession
 from answers import collected, digest, throw_away
 from history import History
 from queries import BULK_QUERIES, chosen_queries, query_text
-
-TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+from results import first_line, write_json
+from tables import read_tables
 
 
 def main():
@@ -65,18 +63,10 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def read_tables(spark, folder):
-    """Names the tables, and reads each once so that neither run pays for a cold disk."""
-    for table in TABLES:
-        frame = spark.read.parquet(os.path.join(folder, f"{table}.parquet"))
-        frame.createOrReplaceTempView(table)
-        throw_away(frame)
-
-
 def run_query(spark, history, name, text, runs):
     frame = spark.sql(text)
     answer = digest(frame) if name in BULK_QUERIES else collected(frame)
-    history.executions()  # forget the answer's own run
+    history.forget()  # the answer's own run
     best = None
     for _ in range(runs):
         began = time.perf_counter()
@@ -86,23 +76,6 @@ def run_query(spark, history, name, text, runs):
         best = spent if best is None else min(best, spent)
         seen = history.executions()
     return {"seconds": best, "answer": answer, **seen}
-
-
-def first_line(error):
-    """The line that says what went wrong; py4j puts one before it that only names the call."""
-    for line in str(error).splitlines():
-        line = line.strip(" :")
-        if line and not line.startswith("An error occurred while calling"):
-            return line
-    return type(error).__name__
-
-
-def write_json(path, value):
-    """Whole or not at all: whoever reads the file never sees half of it."""
-    unfinished = f"{path}.unfinished"
-    with open(unfinished, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1)
-    os.replace(unfinished, path)
 
 
 if __name__ == "__main__":
