@@ -29,6 +29,11 @@ pub struct BlockStats {
     pub compress_nanos: u64,
 }
 
+/// The bytes of blocks of fewer rows are not worth being computed beforehand.
+const MEASURED_ROWS: usize = 64;
+/// How much a buffer grows beyond what is needed at once.
+const MAX_SLACK: usize = 256 << 10;
+
 /// Writes batches of one schema as blocks. Scratch memory and codec contexts live as long as the
 /// writer, so one writer should serve all partitions of a task.
 pub struct BlockWriter {
@@ -214,7 +219,7 @@ impl BlockWriter {
             stored_length,
             ..self.template
         };
-        out.reserve(BlockHeader::LENGTH + stored.len());
+        make_room(out, BlockHeader::LENGTH + stored.len());
         out.extend_from_slice(&header.to_bytes(stored));
         out.extend_from_slice(stored);
         Ok(BlockStats {
@@ -248,6 +253,12 @@ impl Encoder {
         let length = lengths.fold(0, usize::saturating_add);
         let limit = |_| BlockError::Limit(format!("{length} rows"));
         let count = u32::try_from(length).map_err(limit)?;
+        if length >= MEASURED_ROWS {
+            // What buffers are padded with is less than twice what the message says about them.
+            let parts = self.schema_message.len() + 3 * self.message.message().len();
+            let bytes = ranges.iter().map(|range| rows.bytes(*range));
+            make_room(out, bytes.fold(parts, usize::saturating_add));
+        }
         out.extend_from_slice(&self.schema_message);
         let start = out.len();
         out.extend_from_slice(self.message.message());
@@ -279,6 +290,14 @@ pub(crate) fn ipc_stream(schema: &Schema) -> Result<StreamWriter<Vec<u8>>, Block
         schema,
         options,
     )?)
+}
+
+/// Makes room for `bytes` more. Doubling, as vectors do, would hold much memory for nothing where
+/// blocks are large.
+fn make_room(out: &mut Vec<u8>, bytes: usize) {
+    if out.capacity() - out.len() < bytes {
+        out.reserve_exact(bytes.max(out.capacity().min(MAX_SLACK)));
+    }
 }
 
 fn checked_length(bytes: &[u8]) -> Result<u64, BlockError> {

@@ -1,9 +1,9 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::concat::concat_batches;
 use comet_block::{BlockRows, BlockStats, RowRange};
 
 use crate::metrics::wide;
+use crate::pending::Pending;
 use crate::{Result, ShuffleScratch};
 
 /// Where the bytes of blocks go. They come in large pieces: nothing has to be buffered.
@@ -54,7 +54,7 @@ impl<S: BlockSink> BlockSink for &mut S {
 #[derive(Debug)]
 pub struct BufBatchWriter<S> {
     sink: S,
-    /// The scratch buffer is drained when it holds this much.
+    /// The scratch buffer is drained when it holds about this much.
     write_size: usize,
     mode: Mode,
 }
@@ -65,29 +65,20 @@ enum Mode {
     Coalesce(Pending),
 }
 
-/// Rows that will share a block. There is always the last row among them, once there is any, so
-/// that the last block can be marked as such.
-#[derive(Debug)]
-struct Pending {
-    schema: SchemaRef,
-    block_rows: usize,
-    batches: Vec<RecordBatch>,
-    rows: usize,
-}
-
 impl<S: BlockSink> BufBatchWriter<S> {
-    /// A writer that joins small batches, and cuts large ones, into blocks of `block_rows` rows.
-    pub fn new(sink: S, write_size: usize, schema: SchemaRef, block_rows: usize) -> Self {
-        let pending = Pending {
-            schema,
-            block_rows: block_rows.max(1),
-            batches: Vec::new(),
-            rows: 0,
-        };
+    /// A writer that joins small batches, and cuts large ones, into blocks of up to `block_rows`
+    /// rows and about `block_bytes` bytes. `schema` is the object that the scratch was made with.
+    pub fn new(
+        sink: S,
+        write_size: usize,
+        schema: SchemaRef,
+        block_rows: usize,
+        block_bytes: usize,
+    ) -> Self {
         Self {
             sink,
             write_size,
-            mode: Mode::Coalesce(pending),
+            mode: Mode::Coalesce(Pending::new(schema, block_rows, block_bytes)),
         }
     }
 
@@ -123,25 +114,56 @@ impl<S: BlockSink> BufBatchWriter<S> {
         scratch: &mut ShuffleScratch,
     ) -> Result<()> {
         if let Mode::Coalesce(pending) = &mut self.mode {
-            let mut from = 0;
-            while from < batch.num_rows() {
-                let room = pending.block_rows - pending.rows;
-                if room == 0 {
-                    let block = pending.take()?;
-                    encode(&mut self.sink, self.write_size, &block, false, scratch)?;
-                    continue;
+            let rows = BlockRows::new(pending.schema(), std::slice::from_ref(batch))?;
+            let mut rest = RowRange {
+                batch: 0,
+                start: 0,
+                length: batch.num_rows(),
+            };
+            loop {
+                pending.add(batch, &rows, &mut rest);
+                if rest.length == 0 {
+                    break;
                 }
-                let length = room.min(batch.num_rows() - from);
-                pending.rows += length;
-                pending.batches.push(batch.slice(from, length));
-                from += length;
+                let (rows, ranges) = pending.take()?;
+                write_rows(
+                    &mut self.sink,
+                    self.write_size,
+                    &rows,
+                    &ranges,
+                    false,
+                    scratch,
+                )?;
             }
             if last {
                 return self.end(scratch);
             }
             return Ok(());
         }
-        encode(&mut self.sink, self.write_size, batch, last, scratch)
+        let stats = scratch.blocks.write(batch, last, &mut scratch.buffer)?;
+        written(&mut self.sink, self.write_size, &stats, scratch)
+    }
+
+    /// Writes the rows that wait for more, if there are any, as a block that is not the last one.
+    ///
+    /// # Errors
+    ///
+    /// If the block cannot be made or written.
+    pub fn write_pending(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
+        match &mut self.mode {
+            Mode::Coalesce(pending) if pending.rows() > 0 => {
+                let (rows, ranges) = pending.take()?;
+                write_rows(
+                    &mut self.sink,
+                    self.write_size,
+                    &rows,
+                    &ranges,
+                    false,
+                    scratch,
+                )
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the rows `ranges` as a block of their own, after those that wait for more.
@@ -156,15 +178,8 @@ impl<S: BlockSink> BufBatchWriter<S> {
         last: bool,
         scratch: &mut ShuffleScratch,
     ) -> Result<()> {
-        if let Mode::Coalesce(pending) = &mut self.mode
-            && pending.rows > 0
-        {
-            let block = pending.take()?;
-            encode(&mut self.sink, self.write_size, &block, false, scratch)?;
-        }
-        let blocks = &mut scratch.blocks;
-        let stats = blocks.write_rows(rows, ranges, last, &mut scratch.buffer)?;
-        encoded(&mut self.sink, self.write_size, &stats, scratch)
+        self.write_pending(scratch)?;
+        write_rows(&mut self.sink, self.write_size, rows, ranges, last, scratch)
     }
 
     /// Ends a partition: its pending rows become its last block; without any, a block without
@@ -175,9 +190,16 @@ impl<S: BlockSink> BufBatchWriter<S> {
     /// If the block cannot be made or written.
     pub fn end(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
         match &mut self.mode {
-            Mode::Coalesce(pending) if pending.rows > 0 => {
-                let block = pending.take()?;
-                encode(&mut self.sink, self.write_size, &block, true, scratch)
+            Mode::Coalesce(pending) if pending.rows() > 0 => {
+                let (rows, ranges) = pending.take()?;
+                write_rows(
+                    &mut self.sink,
+                    self.write_size,
+                    &rows,
+                    &ranges,
+                    true,
+                    scratch,
+                )
             }
             _ => {
                 scratch.blocks.write_end(&mut scratch.buffer);
@@ -227,8 +249,21 @@ impl<S: BlockSink> BufBatchWriter<S> {
     pub fn pending_rows(&self) -> usize {
         match &self.mode {
             Mode::Passthrough => 0,
-            Mode::Coalesce(pending) => pending.rows,
+            Mode::Coalesce(pending) => pending.rows(),
         }
+    }
+
+    /// About how many bytes they will take in a block.
+    pub fn pending_bytes(&self) -> usize {
+        match &self.mode {
+            Mode::Passthrough => 0,
+            Mode::Coalesce(pending) => pending.bytes(),
+        }
+    }
+
+    /// Sets how much is collected for a call of the sink.
+    pub fn set_write_size(&mut self, write_size: usize) {
+        self.write_size = write_size;
     }
 
     /// Hands the buffered blocks to the sink without flushing that.
@@ -251,25 +286,29 @@ impl<S: BlockSink> BufBatchWriter<S> {
     }
 }
 
-fn encode<S: BlockSink>(
+fn write_rows<S: BlockSink>(
     sink: &mut S,
     write_size: usize,
-    batch: &RecordBatch,
+    rows: &BlockRows,
+    ranges: &[RowRange],
     last: bool,
     scratch: &mut ShuffleScratch,
 ) -> Result<()> {
-    let stats = scratch.blocks.write(batch, last, &mut scratch.buffer)?;
-    encoded(sink, write_size, &stats, scratch)
+    let blocks = &mut scratch.blocks;
+    let stats = blocks.write_rows(rows, ranges, last, &mut scratch.buffer)?;
+    written(sink, write_size, &stats, scratch)
 }
 
-fn encoded<S: BlockSink>(
+fn written<S: BlockSink>(
     sink: &mut S,
     write_size: usize,
     stats: &BlockStats,
     scratch: &mut ShuffleScratch,
 ) -> Result<()> {
     scratch.metrics.add_block(stats);
-    if scratch.buffer.len() >= write_size {
+    // Not when the buffer is full but when another such block would make it grow.
+    let length = wide(scratch.buffer.len()).saturating_add(stats.stored_length);
+    if length >= wide(write_size) {
         drain(sink, scratch)?;
     }
     Ok(())
@@ -282,16 +321,4 @@ fn drain<S: BlockSink>(sink: &mut S, scratch: &mut ShuffleScratch) -> Result<()>
     let drained = sink.write_blocks(&scratch.buffer);
     scratch.buffer.clear();
     drained
-}
-
-impl Pending {
-    fn take(&mut self) -> Result<RecordBatch> {
-        self.rows = 0;
-        let block = match self.batches.as_slice() {
-            [batch] => batch.clone(),
-            batches => concat_batches(&self.schema, batches)?,
-        };
-        self.batches.clear();
-        Ok(block)
-    }
 }

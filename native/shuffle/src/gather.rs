@@ -10,7 +10,8 @@ use comet_block::{BlockRows, RowRange};
 
 use crate::metrics::nanos_since;
 use crate::order::{RowOrder, RowRef, Run};
-use crate::{Result, ShuffleError, ShuffleWriterOptions};
+use crate::sizes::shorten;
+use crate::{Result, ShuffleError};
 
 /// Batches whose rows were brought into the order of their partitions.
 #[derive(Debug)]
@@ -43,6 +44,9 @@ impl SortedGroup {
         self.batch.get_array_memory_size() + self.runs.capacity() * size_of::<Run>()
     }
 }
+
+/// What gathering takes for each row beside its values.
+pub(crate) const INDEX_BYTES: usize = size_of::<(usize, usize)>();
 
 /// The arrays of each column.
 fn columns<'a>(schema: &SchemaRef, batches: &'a [RecordBatch]) -> Vec<Vec<&'a dyn Array>> {
@@ -89,6 +93,17 @@ pub(crate) struct Block<'a> {
     pub(crate) last: bool,
 }
 
+/// So many rows are worth being gathered together.
+const MIN_CHUNK_ROWS: usize = 512;
+
+/// The length of the longest run.
+fn longest(runs: &[Run]) -> usize {
+    let ends = runs.iter().map(|run| index(run.end).unwrap_or(usize::MAX));
+    let starts = std::iter::once(0).chain(ends.clone());
+    let lengths = starts.zip(ends).map(|(start, end)| end - start);
+    lengths.max().unwrap_or(0)
+}
+
 /// Walks through the partitions. Runs of sorted groups go into blocks from where they are. Rows that
 /// are in no group are gathered before, in chunks that small partitions share.
 pub(crate) struct Gather<'a> {
@@ -114,29 +129,35 @@ pub(crate) struct Gather<'a> {
     /// order here.
     rest: Vec<RowRange>,
     block: Vec<RowRange>,
-    /// Whether rows are so wide that their bytes have to be looked at.
+    /// Whether blocks may get so large that their bytes have to be looked at.
     wide: bool,
+    /// So many rows of a chunk are no more than a block may have.
+    chunk_rows: usize,
     pub(crate) nanos: u64,
 }
 
 impl<'a> Gather<'a> {
-    /// Gathers the rows of `groups`, and those of `batches` in the order of `order`.
+    /// Gathers the rows of `groups`, and those of `batches` in the order of `order`, for blocks of so
+    /// many rows and bytes at most.
     pub(crate) fn new(
         schema: &SchemaRef,
         groups: &'a [SortedGroup],
         batches: &'a [RecordBatch],
         order: &'a RowOrder,
-        options: &ShuffleWriterOptions,
+        (block_rows, block_bytes): (usize, usize),
     ) -> Result<Self> {
-        let block_rows = options.block_rows.max(1);
-        let block_bytes = options.max_block_bytes;
+        let block_rows = block_rows.max(1);
         let mut sources: Vec<_> = groups.iter().map(|group| group.batch.clone()).collect();
         sources.push(RecordBatch::new_empty(SchemaRef::clone(schema)));
         let rows = BlockRows::new(schema, &sources)?;
         let unsorted = BlockRows::new(schema, batches)?;
-        let widest = rows.widest_row().max(unsorted.widest_row());
+        let unsorted_row = unsorted.widest_row().max(1);
+        let widest = rows.widest_row().max(unsorted_row);
+        let runs = groups.iter().map(|group| longest(&group.runs));
+        let most = runs.fold(longest(order.runs()), usize::saturating_add);
         Ok(Self {
-            wide: widest.saturating_mul(block_rows) > block_bytes,
+            wide: widest.saturating_mul(block_rows.min(most)) > block_bytes,
+            chunk_rows: block_bytes / unsorted_row,
             schema: SchemaRef::clone(schema),
             groups,
             places: vec![(0, 0); groups.len()],
@@ -182,7 +203,8 @@ impl<'a> Gather<'a> {
             let available = part.length;
             part.length = available.min(rows);
             if self.wide {
-                self.narrow(&mut part, bytes);
+                let least = usize::from(self.block.is_empty());
+                shorten(&mut part, &self.rows, bytes, least);
                 bytes = bytes.saturating_sub(self.rows.bytes(part));
             }
             if part.length == 0 {
@@ -231,23 +253,17 @@ impl<'a> Gather<'a> {
         }))
     }
 
-    /// Shortens `part` to about `bytes`, to no row at all only if the block has others.
-    fn narrow(&self, part: &mut RowRange, bytes: usize) {
-        while part.length > 0 && self.rows.bytes(*part) > bytes {
-            if part.length == 1 && self.block.is_empty() {
-                break;
-            }
-            part.length /= 2;
-        }
-    }
-
     /// Gathers the part of the order from the start of `range` on, which is a rest of the present
     /// partition: as many rows as a block may have, but whole partitions if it can be.
     fn fill_chunk(&mut self, range: RowRange) -> Result<()> {
         let ahead = self.order.rows().get(range.start..).ok_or(NO_ROW)?;
         let mut most = ahead.len().min(self.block_rows);
-        if self.wide {
-            most = self.count_within(ahead, most)?;
+        if self.chunk_rows < most {
+            // Counting is worth it only where few rows would be left.
+            most = match self.chunk_rows {
+                MIN_CHUNK_ROWS.. => self.chunk_rows,
+                _ => self.count_within(ahead, most)?,
+            };
         }
         let end = range.start + most;
         let later = self.order.runs().get(self.order_place.0..);
@@ -264,7 +280,7 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// How many of the first `most` rows have the bytes of one block: at least one.
+    /// How many of the first `most` rows have the bytes of one block: at least one, however wide.
     fn count_within(&self, rows: &[RowRef], most: usize) -> Result<usize> {
         let mut bytes = 0_usize;
         for (count, row) in rows.iter().take(most).enumerate() {

@@ -17,6 +17,22 @@
 //!
 //! Nothing here knows Spark or JNI. Memory comes from a DataFusion pool, and whoever needs it back
 //! uses a [`SpillHandle`].
+//!
+//! # Memory
+//!
+//! A batch is charged with the buffers that it pins, each once and whole, and 12 bytes a row. What
+//! it takes to write the rows is charged together with them, since writing is how memory is freed:
+//! the buffer in front of files, a block before and after it is compressed, and rows that are
+//! gathered. Where little is staged, blocks and buffers are smaller, so that this stays about a
+//! fifth of it; where much is staged, it is a buffer and four blocks. Rows into a single partition
+//! are charged while they wait for their block; they don't wait if there is no memory for that.
+//!
+//! Not charged are
+//! - up to 256 KiB that each buffer grows ahead, until the next batch comes;
+//! - 28 bytes for each partition while it is sorted, written and reported, of which 4 to 20 are
+//!   charged with the next batch after the first spill;
+//! - what Arrow keeps for an array beside its buffers, a few hundred bytes;
+//! - what a single row has beyond the size of a block.
 
 mod buf_batch_writer;
 mod checksum;
@@ -30,9 +46,11 @@ mod multi;
 mod options;
 mod order;
 mod partition;
+mod pending;
 mod pinned;
 mod scratch;
 mod single;
+mod sizes;
 mod spill;
 mod staging;
 mod writer;

@@ -114,9 +114,10 @@ impl MultiPartitionShuffleRepartitioner {
             let (price, overhead, generation) = {
                 let staging = self.shared.lock();
                 staging.check()?;
-                let overhead = staging.overhead_now() + partitioner_bytes;
+                let price = staging.price(batch);
+                let overhead = staging.overhead_with(price) + partitioner_bytes;
                 let growth = overhead.saturating_sub(staging.overhead);
-                (staging.price(batch), growth, staging.generation)
+                (price, growth, staging.generation)
             };
             if let Err(denied) = self.shared.reservation.try_grow(price + overhead) {
                 if !denied.is_denied() {

@@ -26,6 +26,12 @@ impl ShuffleScratch {
         })
     }
 
+    /// Makes room for `bytes` of blocks.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        let missing = bytes.saturating_sub(self.buffer.len());
+        self.buffer.reserve_exact(missing);
+    }
+
     /// What was done with it so far.
     pub fn metrics(&self) -> &ShuffleMetrics {
         &self.metrics

@@ -1,36 +1,60 @@
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use comet_memory::StepReservation;
+use datafusion_execution::memory_pool::MemoryReservation;
 
 use crate::metrics::wide;
 use crate::partition::Partitioner;
+use crate::pinned::Pinned;
+use crate::sizes::Sizes;
 use crate::{
     BufBatchWriter, LocalPartitionWriter, PartitionOutput, Result, ShuffleMetrics, ShuffleScratch,
     ShuffleWriterOptions,
 };
 
 /// Everything goes into one partition, as it comes; small batches share blocks. At most the rows
-/// of one block wait in memory.
+/// of one block wait in memory, and none if there is no memory for that.
 #[derive(Debug)]
 pub struct SinglePartitionShuffleWriter {
     writer: BufBatchWriter<LocalPartitionWriter>,
     scratch: ShuffleScratch,
     options: ShuffleWriterOptions,
+    reservation: StepReservation,
+    /// What the waiting rows keep in memory, and what they were charged with.
+    pinned: Pinned,
+    pinned_bytes: usize,
+    /// What the scratch takes before anything is written.
+    fixed_scratch: usize,
+    /// What it was charged with.
+    overhead: usize,
 }
 
 impl SinglePartitionShuffleWriter {
-    /// A writer of batches of `schema`. The file is created at once.
+    /// A writer of batches of `schema` whose memory comes from `reservation`. The file is created at
+    /// once.
     ///
     /// # Errors
     ///
     /// If the file cannot be created, or blocks cannot hold the schema.
-    pub fn new(schema: SchemaRef, options: ShuffleWriterOptions) -> Result<Self> {
+    pub fn new(
+        schema: SchemaRef,
+        reservation: MemoryReservation,
+        options: ShuffleWriterOptions,
+    ) -> Result<Self> {
         let scratch = ShuffleScratch::new(SchemaRef::clone(&schema), options.codec)?;
         let output = create(&options, 1)?;
         let write_size = options.write_buffer_size;
+        let (rows, bytes) = (options.block_rows, options.max_block_bytes);
+        let step = options.reservation_step;
         Ok(Self {
-            writer: BufBatchWriter::new(output, write_size, schema, options.block_rows),
+            writer: BufBatchWriter::new(output, write_size, schema, rows, bytes),
+            fixed_scratch: scratch.memory_size(),
             scratch,
+            reservation: StepReservation::new(reservation, step, options.max_buffer_bytes),
             options,
+            pinned: Pinned::default(),
+            pinned_bytes: 0,
+            overhead: 0,
         })
     }
 
@@ -38,15 +62,88 @@ impl SinglePartitionShuffleWriter {
     ///
     /// # Errors
     ///
-    /// If that fails, or the task is killed.
+    /// If that fails, memory is denied even for writing the batch at once, or the task is killed.
     pub fn insert_batch(&mut self, batch: &RecordBatch) -> Result<()> {
         self.options.check_cancelled()?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
         self.scratch.metrics.input_batches += 1;
         self.scratch.metrics.rows += wide(batch.num_rows());
-        self.writer.write(batch, false, &mut self.scratch)
+        let mut price = self.reserve(batch)?;
+        if price.is_none() {
+            // Without the rows that wait there may be memory to let these wait.
+            self.write_pending()?;
+            price = self.reserve(batch)?;
+        }
+        let Some(price) = price else {
+            return self.write_at_once(batch);
+        };
+        self.pinned_bytes += price;
+        let metrics = &mut self.scratch.metrics;
+        metrics.peak_buffered_bytes = metrics.peak_buffered_bytes.max(wide(self.pinned_bytes));
+        let blocks = metrics.blocks;
+        self.writer.write(batch, false, &mut self.scratch)?;
+        if self.scratch.metrics.blocks > blocks {
+            // All rows that wait now are of this batch.
+            self.unpin()?;
+            self.pinned_bytes = self.pinned.added_bytes(batch);
+            self.reservation.try_grow(self.pinned_bytes)?;
+        }
+        self.pinned.add(batch);
+        Ok(())
     }
 
-    /// Completes the file.
+    /// Reserves what `batch` pins while its rows wait, and what it takes to write them. Returns the
+    /// former, or nothing if there is no memory for that.
+    fn reserve(&mut self, batch: &RecordBatch) -> Result<Option<usize>> {
+        let price = self.pinned.added_bytes(batch);
+        let growth = self.growth(price);
+        match self.reservation.try_grow(price.saturating_add(growth)) {
+            Ok(()) => {
+                self.overhead += growth;
+                Ok(Some(price))
+            }
+            Err(denied) if denied.is_denied() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What writing will take in addition when `bytes` more are pinned.
+    fn growth(&self, bytes: usize) -> usize {
+        let bytes = self.pinned_bytes.saturating_add(bytes);
+        let sizes = Sizes::of_block(&self.options, bytes);
+        let scratch = self.fixed_scratch.saturating_add(sizes.scratch());
+        let overhead = self.scratch.memory_size().max(scratch);
+        overhead.saturating_sub(self.overhead)
+    }
+
+    /// Writes `batch` so that nothing of it has to wait.
+    fn write_at_once(&mut self, batch: &RecordBatch) -> Result<()> {
+        let growth = self.growth(self.pinned.added_bytes(batch));
+        self.reservation.try_grow(growth)?;
+        self.overhead += growth;
+        self.writer.write(batch, false, &mut self.scratch)?;
+        self.write_pending()
+    }
+
+    fn write_pending(&mut self) -> Result<()> {
+        self.writer.write_pending(&mut self.scratch)?;
+        self.unpin()
+    }
+
+    fn unpin(&mut self) -> Result<()> {
+        self.pinned.clear();
+        let bytes = std::mem::take(&mut self.pinned_bytes);
+        Ok(self.reservation.shrink(bytes)?)
+    }
+
+    /// The bytes that are charged: those that waiting rows pin, and scratch.
+    pub fn used(&self) -> usize {
+        self.reservation.used()
+    }
+
+    /// Completes the file and gives all memory back.
     ///
     /// # Errors
     ///
@@ -60,7 +157,9 @@ impl SinglePartitionShuffleWriter {
         let output = self.writer.into_sink();
         let mut metrics = self.scratch.metrics;
         metrics.write_nanos += output.write_nanos();
-        Ok((output.finish_all()?, metrics))
+        let output = output.finish_all()?;
+        self.reservation.free()?;
+        Ok((output, metrics))
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::gather::{Gather, SortedGroup};
+use crate::gather::{Gather, INDEX_BYTES, SortedGroup};
 use crate::metrics::{nanos_since, wide};
 use crate::order::{ROW_BYTES, RowOrder, Run};
 use crate::pinned::Pinned;
+use crate::sizes::Sizes;
 use crate::spill::{MergedExtents, SpillWriter};
 use crate::{
     BufBatchWriter, LocalPartitionWriter, PartitionOutput, Result, ShuffleError, ShuffleScratch,
@@ -48,6 +49,8 @@ pub(crate) struct Staging {
     order: RowOrder,
     spills: SpillWriter,
     pub(crate) scratch: ShuffleScratch,
+    /// What the scratch takes before anything is written.
+    fixed_scratch: usize,
     /// Changes whenever the staged batches go.
     pub(crate) generation: u64,
     /// What everything but staged batches was charged with.
@@ -83,6 +86,7 @@ impl Staging {
             bytes: 0,
             pinned: Pinned::default(),
             order: RowOrder::default(),
+            fixed_scratch: scratch.memory_size(),
             scratch,
             generation: 0,
             overhead: 0,
@@ -108,9 +112,17 @@ impl Staging {
         rows.saturating_add(self.pinned.added_bytes(batch))
     }
 
-    /// What there is beside staged batches.
-    pub(crate) fn overhead_now(&self) -> usize {
-        self.scratch.memory_size() + self.spills.memory_size() + self.order.memory_size()
+    /// What there is beside staged batches, once these are charged with `price` more, and what
+    /// writing them will take: writing must not need memory, since it is how memory is freed.
+    pub(crate) fn overhead_with(&self, price: usize) -> usize {
+        let bytes = self.bytes.saturating_add(price);
+        let sizes = Sizes::new(&self.options, bytes);
+        let scratch = self.fixed_scratch + sizes.scratch();
+        let gathered = self.options.block_rows.min(bytes / ROW_BYTES) * INDEX_BYTES + sizes.block;
+        self.scratch.memory_size().max(scratch)
+            + gathered
+            + self.spills.memory_size()
+            + self.order.memory_size()
     }
 
     /// Takes a batch that was charged with `price`.
@@ -172,6 +184,7 @@ impl Staging {
     pub(crate) fn seal_bytes(&self) -> Result<usize> {
         const ARRAY_BYTES: usize = 512;
         let mut bytes = self.ids.len().min(self.partitions) * size_of::<Run>();
+        bytes += self.ids.len() * INDEX_BYTES;
         bytes += ARRAY_BYTES * self.schema.fields().len();
         for column in self.batches.iter().flat_map(RecordBatch::columns) {
             bytes += column.to_data().get_slice_memory_size()?;
@@ -206,15 +219,16 @@ impl Staging {
 
     fn write_spill(&mut self) -> Result<()> {
         self.sort()?;
+        let sizes = Sizes::new(&self.options, self.bytes);
+        self.scratch.reserve(sizes.buffer);
         let mut gather = Gather::new(
             &self.schema,
             &self.groups,
             &self.batches,
             &self.order,
-            &self.options,
+            (self.options.block_rows, sizes.block),
         )?;
-        let mut writer =
-            BufBatchWriter::new_passthrough(&mut self.spills, self.options.write_buffer_size);
+        let mut writer = BufBatchWriter::new_passthrough(&mut self.spills, sizes.buffer);
         let started = Instant::now();
         let before = time_in_blocks(&self.scratch);
         while let Some(block) = gather.next()? {
@@ -246,6 +260,8 @@ impl Staging {
 
     fn write_final(&mut self) -> Result<PartitionOutput> {
         self.sort()?;
+        let sizes = Sizes::new(&self.options, self.bytes);
+        self.scratch.reserve(sizes.buffer);
         let mut output = LocalPartitionWriter::create(
             self.options.data_path.clone(),
             self.partitions,
@@ -256,15 +272,17 @@ impl Staging {
             &self.groups,
             &self.batches,
             &self.order,
-            &self.options,
+            (self.options.block_rows, sizes.block),
         )?;
         let mut spilled = SpilledRows {
             spills: &self.spills,
             extents: self.spills.merged()?,
             options: &self.options,
         };
-        let write_size = self.options.write_buffer_size;
-        let mut writer = BufBatchWriter::new_passthrough(&mut output, write_size);
+        // What earlier spills were written with is still there.
+        let buffer = self.scratch.buffer.capacity().max(sizes.buffer);
+        let buffer = buffer.min(self.options.write_buffer_size);
+        let mut writer = BufBatchWriter::new_passthrough(&mut output, buffer);
         let mut started = None;
         while let Some(block) = gather.next()? {
             self.options.check_cancelled()?;

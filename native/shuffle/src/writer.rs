@@ -54,16 +54,23 @@ impl ShuffleWriter {
                 partitioner,
                 options,
             )))
-        } else if partitioner.partitions() == 1 && written == schema {
-            Path::Single(Box::new(SinglePartitionShuffleWriter::new(
-                written, options,
-            )?))
         } else {
             let consumer = MemoryConsumer::new("ShuffleWriter").with_can_spill(true);
             let reservation = consumer.register(pool);
-            let writer =
-                MultiPartitionShuffleRepartitioner::new(schema, partitioner, reservation, options)?;
-            Path::Multi(Box::new(writer))
+            if partitioner.partitions() == 1 && written == schema {
+                Path::Single(Box::new(SinglePartitionShuffleWriter::new(
+                    written,
+                    reservation,
+                    options,
+                )?))
+            } else {
+                Path::Multi(Box::new(MultiPartitionShuffleRepartitioner::new(
+                    schema,
+                    partitioner,
+                    reservation,
+                    options,
+                )?))
+            }
         };
         Ok(Self { path })
     }

@@ -12,6 +12,7 @@ mod common;
 use std::cell::RefCell;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use comet_block::{BlockReader, Codec};
 use comet_shuffle_writer::{
@@ -69,8 +70,9 @@ fn passthrough_writes_each_batch_as_its_own_block() {
 
 #[test]
 fn coalescing_joins_and_cuts() {
-    let mut scratch = ShuffleScratch::new(schema(), Codec::None).unwrap();
-    let mut writer = BufBatchWriter::new(Sink::default(), 1, schema(), 10);
+    let schema = schema();
+    let mut scratch = ShuffleScratch::new(Arc::clone(&schema), Codec::None).unwrap();
+    let mut writer = BufBatchWriter::new(Sink::default(), 1, schema, 10, usize::MAX);
     for rows in [3, 4, 5, 28] {
         writer.write(&batch(0, rows), false, &mut scratch).unwrap();
     }
@@ -79,6 +81,31 @@ fn coalescing_joins_and_cuts() {
     writer.flush(&mut scratch).unwrap();
     let blocks = rows_of_blocks(&writer.into_sink().0);
     assert_eq!(blocks, [(10, false), (10, false), (10, false), (10, true)]);
+}
+
+#[test]
+fn wide_rows_make_smaller_blocks() {
+    let schema = schema();
+    let mut scratch = ShuffleScratch::new(Arc::clone(&schema), Codec::None).unwrap();
+    let mut writer = BufBatchWriter::new(Sink::default(), 1, schema, 100, 1000);
+    for rows in [3, 4, 100] {
+        writer.write(&batch(0, rows), false, &mut scratch).unwrap();
+    }
+    assert!(writer.pending_bytes() <= 1000);
+    writer.write_pending(&mut scratch).unwrap();
+    assert_eq!(writer.pending_rows(), 0);
+    writer.end(&mut scratch).unwrap();
+    writer.flush(&mut scratch).unwrap();
+    let sink = writer.into_sink();
+    let (end, blocks) = sink
+        .0
+        .split_last_chunk::<40>()
+        .map(|(blocks, end)| (end, blocks))
+        .unwrap();
+    assert!(comet_block::BlockHeader::parse(end).unwrap().is_last());
+    let blocks = rows_of_blocks(blocks);
+    assert_eq!(blocks.iter().map(|(rows, _)| rows).sum::<usize>(), 107);
+    assert!(blocks.iter().all(|(rows, last)| *rows <= 25 && !last));
 }
 
 #[derive(Default)]
