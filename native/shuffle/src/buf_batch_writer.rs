@@ -6,6 +6,9 @@ use crate::metrics::wide;
 use crate::pending::Pending;
 use crate::{Result, ShuffleScratch};
 
+/// Less is not worth being read at once.
+const MIN_PIECE: usize = 4096;
+
 /// Where the bytes of blocks go. They come in large pieces: nothing has to be buffered.
 pub trait BlockSink {
     /// Takes the next bytes.
@@ -223,7 +226,7 @@ impl<S: BlockSink> BufBatchWriter<S> {
         let mut from = 0;
         while from < length {
             let start = scratch.buffer.len();
-            let room = self.write_size.saturating_sub(start).max(1);
+            let room = self.write_size.saturating_sub(start).max(MIN_PIECE);
             let piece = usize::try_from(length - from).map_or(room, |left| left.min(room));
             scratch.buffer.resize(start + piece, 0);
             let place = scratch.buffer.get_mut(start..).unwrap_or_default();
