@@ -66,13 +66,6 @@ trait ReferenceTests extends CometTestBase with BeforeAndAfterAll {
 
   private def startAndPrepare(confs: Seq[(String, String)]): SparkSession = {
     val session = start(confs ++ applicationConfs: _*)
-    session.udf.register(
-      "later",
-      (text: String) => {
-        Thread.sleep(20)
-        text
-      }
-    )
     session.udf.register("uuid_like", (id: Long) => f"${id * 0x9e3779b97f4a7c15L}%016x")
     prepare(session)
     session
