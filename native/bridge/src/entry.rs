@@ -98,11 +98,7 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_closeRowEncoder<'local
     _class: JClass<'local>,
     encoder: jlong,
 ) {
-    guarded(env, |_| {
-        // SAFETY: the JVM closes a handle once and forgets it.
-        unsafe { handle::close::<RowEncoder>(encoder) };
-        Ok(())
-    });
+    close::<RowEncoder>(env, encoder);
 }
 
 /// `Native.wrap`
@@ -200,9 +196,14 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_closeBlockDecoder<'loc
     _class: JClass<'local>,
     decoder: jlong,
 ) {
+    close::<BlockDecoder>(env, decoder);
+}
+
+/// What all entry points do that close a handle.
+pub(crate) fn close<T>(env: EnvUnowned, object: jlong) {
     guarded(env, |_| {
         // SAFETY: the JVM closes a handle once and forgets it.
-        unsafe { handle::close::<BlockDecoder>(decoder) };
+        unsafe { handle::close::<T>(object) };
         Ok(())
     });
 }

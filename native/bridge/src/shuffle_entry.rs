@@ -8,7 +8,7 @@ use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject, JString};
 use jni::sys::{jboolean, jint, jlong};
 
-use crate::entry::{to_jlong, to_usize};
+use crate::entry::{close, to_jlong, to_usize};
 use crate::error::{BridgeError, guarded};
 use crate::handle;
 use crate::shuffle_writer::{NativeShuffleWriter, WriterReport, WriterSettings};
@@ -152,9 +152,5 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_closeShuffleWriter<'lo
     _class: JClass<'local>,
     writer: jlong,
 ) {
-    guarded(env, |_| {
-        // SAFETY: the JVM closes a handle once and forgets it.
-        unsafe { handle::close::<NativeShuffleWriter>(writer) };
-        Ok(())
-    });
+    close::<NativeShuffleWriter>(env, writer);
 }

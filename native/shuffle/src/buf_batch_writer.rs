@@ -128,15 +128,7 @@ impl<S: BlockSink> BufBatchWriter<S> {
                 if rest.length == 0 {
                     break;
                 }
-                let (rows, ranges) = pending.take()?;
-                write_rows(
-                    &mut self.sink,
-                    self.write_size,
-                    &rows,
-                    &ranges,
-                    false,
-                    scratch,
-                )?;
+                write_taken(&mut self.sink, self.write_size, pending, false, scratch)?;
             }
             if last {
                 return self.end(scratch);
@@ -155,15 +147,7 @@ impl<S: BlockSink> BufBatchWriter<S> {
     pub fn write_pending(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
         match &mut self.mode {
             Mode::Coalesce(pending) if pending.rows() > 0 => {
-                let (rows, ranges) = pending.take()?;
-                write_rows(
-                    &mut self.sink,
-                    self.write_size,
-                    &rows,
-                    &ranges,
-                    false,
-                    scratch,
-                )
+                write_taken(&mut self.sink, self.write_size, pending, false, scratch)
             }
             _ => Ok(()),
         }
@@ -194,15 +178,7 @@ impl<S: BlockSink> BufBatchWriter<S> {
     pub fn end(&mut self, scratch: &mut ShuffleScratch) -> Result<()> {
         match &mut self.mode {
             Mode::Coalesce(pending) if pending.rows() > 0 => {
-                let (rows, ranges) = pending.take()?;
-                write_rows(
-                    &mut self.sink,
-                    self.write_size,
-                    &rows,
-                    &ranges,
-                    true,
-                    scratch,
-                )
+                write_taken(&mut self.sink, self.write_size, pending, true, scratch)
             }
             _ => {
                 scratch.blocks.write_end(&mut scratch.buffer);
@@ -287,6 +263,18 @@ impl<S: BlockSink> BufBatchWriter<S> {
         self.drain(scratch)?;
         self.sink.flush()
     }
+}
+
+/// Writes all rows that wait as a block.
+fn write_taken<S: BlockSink>(
+    sink: &mut S,
+    write_size: usize,
+    pending: &mut Pending,
+    last: bool,
+    scratch: &mut ShuffleScratch,
+) -> Result<()> {
+    let (rows, ranges) = pending.take()?;
+    write_rows(sink, write_size, &rows, &ranges, last, scratch)
 }
 
 fn write_rows<S: BlockSink>(

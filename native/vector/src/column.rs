@@ -54,15 +54,22 @@ fn spanned(elements: ArrayRef, spans: &Spans, total: usize) -> Result<ArrayRef, 
     match runs.as_slice() {
         [] => Ok(elements.slice(0, 0)),
         [(0, length)] if *length == elements.len() => Ok(elements),
-        runs => {
-            let mut indices = Vec::with_capacity(total);
-            for (start, length) in runs {
-                let places = (*start..start + length).map(u32::try_from);
-                indices.extend(places.map(|place| place.unwrap_or(u32::MAX)));
-            }
-            Ok(take(&elements, &UInt32Array::from(indices), None)?)
-        }
+        runs => copied(&elements, runs, total),
     }
+}
+
+/// A copy of `runs`, each a start and a length, of `total` rows in all.
+fn copied(
+    array: &ArrayRef,
+    runs: &[(usize, usize)],
+    total: usize,
+) -> Result<ArrayRef, VectorError> {
+    let mut indices = Vec::with_capacity(total);
+    for (start, length) in runs {
+        let places = (*start..start + length).map(u32::try_from);
+        indices.extend(places.map(|place| place.unwrap_or(u32::MAX)));
+    }
+    Ok(take(array, &UInt32Array::from(indices), None)?)
 }
 
 /// # Safety
@@ -179,10 +186,7 @@ unsafe fn arrow(rows: usize, numbers: &mut Numbers<'_>) -> Result<ArrayRef, Vect
     match first.checked_add(rows) {
         Some(end) if first == 0 && end == array.len() => Ok(array),
         // A part is copied: it would keep all of the array in memory.
-        Some(end) if end <= array.len() => {
-            let indices = (first..end).map(|row| u32::try_from(row).unwrap_or(u32::MAX));
-            Ok(take(&array, &UInt32Array::from_iter_values(indices), None)?)
-        }
+        Some(end) if end <= array.len() => copied(&array, &[(first, rows)], rows),
         _ => {
             let detail = format!("rows {first} + {rows} of an array of {}", array.len());
             Err(VectorError::Descriptor(detail))

@@ -41,7 +41,7 @@ impl VectorImporter {
     }
 
     /// Copies the batch whose descriptor lies at `address`. Exported arrays that it names are used up,
-    /// also by a failure.
+    /// by a failure those up to the column that fails.
     ///
     /// # Errors
     ///

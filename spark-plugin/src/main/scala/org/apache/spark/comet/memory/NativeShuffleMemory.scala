@@ -14,16 +14,22 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
 
   private val held = new AtomicLong
   private val changing = new Object
+  private val offHeap = conf.get(MEMORY_OFFHEAP_SIZE)
   private var spillable: Spillable = _
-
-  NativeShuffleMemory.writers.incrementAndGet()
 
   // `used` of the parent is a plain field: additions of two threads could get lost.
   override def getUsed: Long = held.get
 
-  /** Who gives memory back when Spark asks for it; null for nobody, which waits for a spill that is under way. */
-  def setSpillable(owner: Spillable): Unit = changing.synchronized {
-    spillable = owner
+  /** From now on `writer` gives memory back when Spark asks for it. It must be followed by [[close]]. */
+  def open(writer: Spillable): Unit = changing.synchronized {
+    NativeShuffleMemory.writers.incrementAndGet()
+    spillable = writer
+  }
+
+  /** The writer goes. Waits for a spill on another thread. */
+  def close(): Unit = changing.synchronized {
+    NativeShuffleMemory.writers.decrementAndGet()
+    spillable = null
   }
 
   override def acquireMemory(bytes: Long): Long = {
@@ -40,16 +46,13 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
   /** What this task may have of the off-heap memory, if it is shared evenly by the executor's tasks that write like this.
     * Spark has the last word: other tasks count for its own limit.
     */
-  def limit: Long = conf.get(MEMORY_OFFHEAP_SIZE) / math.max(1, NativeShuffleMemory.writers.get)
+  def limit: Long = offHeap / math.max(1, NativeShuffleMemory.writers.get)
 
   /** How large a buffer of this task may be: small beside what it has when all of the executor's cores write. */
   def bufferShare: Long = {
     val cores =
       conf.getOption(EXECUTOR_CORES.key).fold(Runtime.getRuntime.availableProcessors)(_.toInt)
-    math.max(
-      NativeShuffleMemory.MinBuffer,
-      conf.get(MEMORY_OFFHEAP_SIZE) / cores / NativeShuffleMemory.Buffers
-    )
+    math.max(NativeShuffleMemory.MinBuffer, offHeap / cores / NativeShuffleMemory.Buffers)
   }
 
   /** The writer spills by itself when it is denied memory, so it isn't asked to on its own behalf. */
@@ -61,9 +64,6 @@ class NativeShuffleMemory(memoryManager: TaskMemoryManager, conf: SparkConf)
         if (spillable == null) 0L else spillable.spill(size)
       }
     }
-
-  /** The writer is gone. */
-  def close(): Unit = NativeShuffleMemory.writers.decrementAndGet()
 }
 
 private object NativeShuffleMemory {

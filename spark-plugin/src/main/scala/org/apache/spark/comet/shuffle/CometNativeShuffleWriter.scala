@@ -87,7 +87,7 @@ class CometNativeShuffleWriter[K, V](
       native.fairPool,
       task
     )
-    memory.setSpillable(this)
+    memory.open(this)
   }
 
   /** Writes the data file; returns the partitions' checksums. */
@@ -129,13 +129,11 @@ class CometNativeShuffleWriter[K, V](
 
   override def stop(success: Boolean): Option[MapStatus] = if (success) mapStatus else None
 
-  private def close(): Unit = {
-    // Waits for a spill on another thread.
-    memory.setSpillable(null)
+  private def close(): Unit = if (writer != 0) {
+    memory.close()
     val closing = writer
     writer = 0
     Native.closeShuffleWriter(closing)
-    memory.close()
   }
 
   private def deleteIfLeft(file: File): Unit =

@@ -3,6 +3,7 @@ package org.apache.spark.comet.vector
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.comet.Native
+import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.unsafe.Platform
@@ -10,7 +11,7 @@ import org.apache.spark.unsafe.Platform
 /** Describes batches to the native side, which copies them from where they are. Columns of our own batches are handed on
   * by reference. It must be freed.
   */
-class BatchExporter(schema: StructType) {
+class BatchExporter(schema: StructType) extends NativeMemoryHolder {
 
   private val columns = schema.fields.map(field => new ColumnExporter(field.dataType))
   private val numbers = new GrowingBuffer
@@ -82,10 +83,9 @@ class BatchExporter(schema: StructType) {
     start
   }
 
-  /** The bytes of native memory that this holds. */
-  def capacity: Long = numbers.capacity + ids.capacity + columns.map(_.capacity).sum
+  override def capacity: Long = numbers.capacity + ids.capacity + columns.map(_.capacity).sum
 
-  def free(): Unit = {
+  override def free(): Unit = {
     numbers.free()
     ids.free()
     columns.foreach(_.free())

@@ -1,5 +1,6 @@
 package org.apache.spark.comet.vector
 
+import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.execution.vectorized.Dictionary
 import org.apache.spark.sql.types._
@@ -8,7 +9,7 @@ import org.apache.spark.sql.types._
 private[vector] class ColumnTooLargeException extends RuntimeException
 
 /** Collects the values of a column in native memory, in the form that the native side reads. */
-private[vector] abstract class ColumnBuilder {
+private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
 
   private val nulls = new GrowingBuffer
   private var nullCount = 0
@@ -50,9 +51,9 @@ private[vector] abstract class ColumnBuilder {
   /** Writes the column's description: see `native/vector`. */
   def describe(numbers: GrowingBuffer): Unit
 
-  def capacity: Long = nulls.capacity
+  override def capacity: Long = nulls.capacity
 
-  def free(): Unit = nulls.free()
+  override def free(): Unit = nulls.free()
 
   protected def clearValues(): Unit
 

@@ -1,5 +1,8 @@
 package org.apache.spark.comet.vector
 
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
 import org.apache.spark.sql.execution.vectorized.{
   Dictionary,
   OffHeapColumnVector,
@@ -24,13 +27,20 @@ private[vector] object ColumnKind {
   * dictionaries each entry is decoded once. Every other vector is asked value by value, and the values are collected in
   * native memory.
   */
-private[vector] final class ColumnExporter(dataType: DataType) {
+private[vector] final class ColumnExporter(dataType: DataType) extends NativeMemoryHolder {
 
   private val storage = CometVector.storageType(dataType)
-  private lazy val builder = ColumnBuilder.of(storage)
-  private lazy val entries = new DictionaryEntries(storage)
-  private lazy val children = CometVector.childTypes(storage).map(new ColumnExporter(_)).toArray
-  private var hasBuilder, hasEntries, hasChildren = false
+  // What was needed so far of the following.
+  private val holders = ArrayBuffer.empty[NativeMemoryHolder]
+  private lazy val builder = hold(ColumnBuilder.of(storage))
+  private lazy val entries = hold(new DictionaryEntries(storage))
+  private lazy val children =
+    CometVector.childTypes(storage).map(child => hold(new ColumnExporter(child))).toArray
+
+  private def hold[T <: NativeMemoryHolder](holder: T): T = {
+    holders += holder
+    holder
+  }
 
   /** Describes `count` rows from row `from`. Valid until the next call. */
   def describe(column: ColumnVector, from: Int, count: Int, numbers: GrowingBuffer): Unit =
@@ -57,7 +67,6 @@ private[vector] final class ColumnExporter(dataType: DataType) {
       count: Int,
       numbers: GrowingBuffer
   ): Unit = {
-    hasBuilder = true
     builder.clear()
     val values = new ColumnarArray(column, from, count)
     var i = 0
@@ -111,7 +120,6 @@ private[vector] final class ColumnExporter(dataType: DataType) {
       count: Int,
       numbers: GrowingBuffer
   ): Unit = {
-    hasChildren = true
     var i = 0
     while (i < children.length) {
       children(i).describe(column.getChild(i), from, count, numbers)
@@ -151,7 +159,6 @@ private[vector] final class ColumnExporter(dataType: DataType) {
     if (largest < 0) {
       numbers.appendLong(ColumnKind.AllNull)
     } else {
-      hasEntries = true
       numbers.appendLong(ColumnKind.Dictionary)
       numbers.appendLong(nulls(column, from))
       numbers.appendLong(ids)
@@ -159,20 +166,13 @@ private[vector] final class ColumnExporter(dataType: DataType) {
     }
   }
 
-  /** The bytes of native memory that this holds. */
-  def capacity: Long =
-    (if (hasBuilder) builder.capacity else 0L) + (if (hasEntries) entries.capacity else 0L) +
-      (if (hasChildren) children.map(_.capacity).sum else 0L)
+  override def capacity: Long = holders.map(_.capacity).sum
 
-  def free(): Unit = {
-    if (hasBuilder) builder.free()
-    if (hasEntries) entries.free()
-    if (hasChildren) children.foreach(_.free())
-  }
+  override def free(): Unit = holders.foreach(_.free())
 }
 
 /** The entries of a column's dictionary, decoded as they are used. Batches of one column chunk share a dictionary. */
-private final class DictionaryEntries(dataType: DataType) {
+private final class DictionaryEntries(dataType: DataType) extends NativeMemoryHolder {
 
   private val builder = ColumnBuilder.leafOf(dataType)
   private var dictionary: Dictionary = _
@@ -188,9 +188,9 @@ private final class DictionaryEntries(dataType: DataType) {
     builder.describe(numbers)
   }
 
-  def capacity: Long = builder.capacity
+  override def capacity: Long = builder.capacity
 
-  def free(): Unit = builder.free()
+  override def free(): Unit = builder.free()
 }
 
 private object ColumnExporter {

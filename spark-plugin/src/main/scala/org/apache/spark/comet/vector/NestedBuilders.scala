@@ -1,5 +1,6 @@
 package org.apache.spark.comet.vector
 
+import org.apache.spark.comet.memory.GrowingBuffer
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.types.StructType
 

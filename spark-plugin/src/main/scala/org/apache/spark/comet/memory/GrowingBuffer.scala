@@ -1,9 +1,21 @@
-package org.apache.spark.comet.vector
+package org.apache.spark.comet.memory
 
 import org.apache.spark.unsafe.Platform
 
-/** Native memory that grows as it is written, and may move then. It must be freed. */
-private[vector] final class GrowingBuffer {
+/** What holds native memory that nobody else frees. */
+trait NativeMemoryHolder {
+
+  /** The bytes that are allocated. */
+  def capacity: Long
+
+  def free(): Unit
+}
+
+/** Native memory that grows as it is written, and may move then.
+  *
+  * @param minCapacity bytes that are allocated at least, once there are any
+  */
+final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
 
   private var start = 0L
   private var size = 0L
@@ -14,16 +26,22 @@ private[vector] final class GrowingBuffer {
 
   def length: Long = used
 
-  /** The bytes that are allocated. */
-  def capacity: Long = size
+  override def capacity: Long = size
 
   def clear(): Unit = used = 0
+
+  /** Moves the bytes from `from` on to the start. */
+  def keepFrom(from: Long): Unit = {
+    // copyMemory handles overlap.
+    Platform.copyMemory(null, start + from, null, start, used - from)
+    used -= from
+  }
 
   /** Makes room for `bytes` at the end and returns its address, which is valid until more is written. */
   def append(bytes: Long): Long = {
     val end = used + bytes
     if (end > size) {
-      val grown = math.max(end, math.max(GrowingBuffer.MinCapacity, 2 * size))
+      val grown = math.max(end, math.max(minCapacity, 2 * size))
       start = Platform.reallocateMemory(start, size, grown)
       size = grown
     }
@@ -38,14 +56,10 @@ private[vector] final class GrowingBuffer {
 
   def appendLong(value: Long): Unit = Platform.putLong(null, append(8), value)
 
-  def free(): Unit = {
+  override def free(): Unit = {
     Platform.freeMemory(start)
     start = 0
     size = 0
     used = 0
   }
-}
-
-private object GrowingBuffer {
-  val MinCapacity = 64L
 }
