@@ -14,8 +14,11 @@ BULK_QUERIES = (
     "repartition64_lineitem",
     "hash64_lineitem",
     "sort_lineitem",
+    "nested201_orders",
 )
-ALL_QUERIES = BULK_QUERIES + tuple(f"q{number:02}" for number in range(1, 23))
+# Tables of a few rows: what a shuffle costs where there is nothing to it.
+SMALL_QUERIES = ("repartition_nation", "nation_region")
+ALL_QUERIES = BULK_QUERIES + SMALL_QUERIES + tuple(f"q{number:02}" for number in range(1, 23))
 
 
 def chosen_queries(wanted):

@@ -18,6 +18,7 @@ const MAGIC: [u8; 2] = *b"CB";
 const VERSION: u8 = 1;
 const KIND_IPC: u8 = 1;
 const FLAG_LAST: u8 = 1;
+const FLAG_NO_SCHEMA: u8 = 2;
 /// Where the checksum lies; it is the only part of a block that it doesn't cover.
 const CHECKSUM_AT: usize = 12;
 
@@ -25,7 +26,8 @@ const CHECKSUM_AT: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadKind {
-    /// An Arrow IPC stream: the schema message and one record batch message.
+    /// An Arrow IPC stream: the schema message, unless the block is too small to hold one, and one
+    /// record batch message.
     Ipc,
 }
 
@@ -34,6 +36,7 @@ pub enum PayloadKind {
 pub struct BlockHeader {
     pub(crate) codec: u8,
     pub(crate) last: bool,
+    pub(crate) no_schema: bool,
     pub(crate) fingerprint: u32,
     pub(crate) checksum: u32,
     pub(crate) rows: u32,
@@ -73,7 +76,8 @@ impl BlockHeader {
                 "expected codec 0 to 3, found {codec}"
             )));
         }
-        expect("undefined flags", 0, u64::from(flags & !FLAG_LAST))?;
+        let undefined = flags & !(FLAG_LAST | FLAG_NO_SCHEMA);
+        expect("undefined flags", 0, u64::from(undefined))?;
         let reserved = u16::from_le_bytes(cursor.take()?);
         expect("reserved bytes 6 and 7", 0, u64::from(reserved))?;
         let fingerprint = cursor.u32()?;
@@ -83,6 +87,7 @@ impl BlockHeader {
         let header = Self {
             codec,
             last: flags & FLAG_LAST != 0,
+            no_schema: flags & FLAG_NO_SCHEMA != 0,
             fingerprint,
             checksum,
             rows,
@@ -101,6 +106,11 @@ impl BlockHeader {
     /// The codec of the stored bytes: 0 none, 1 lz4, 2 zstd, 3 snappy.
     pub fn codec_id(&self) -> u8 {
         self.codec
+    }
+
+    /// Whether the payload starts with the schema message.
+    pub fn has_schema(&self) -> bool {
+        !self.no_schema
     }
 
     /// Whether this is the last block that its map task wrote for the partition.
@@ -171,9 +181,14 @@ impl BlockHeader {
     /// The header's bytes with the checksum computed over them and `stored`.
     pub(crate) fn to_bytes(self, stored: &[u8]) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
-        let flags = if self.last { FLAG_LAST } else { 0 };
+        let last = if self.last { FLAG_LAST } else { 0 };
+        let no_schema = if self.no_schema { FLAG_NO_SCHEMA } else { 0 };
         put(&mut bytes, 0, &MAGIC);
-        put(&mut bytes, 2, &[VERSION, KIND_IPC, self.codec, flags]);
+        put(
+            &mut bytes,
+            2,
+            &[VERSION, KIND_IPC, self.codec, last | no_schema],
+        );
         put(&mut bytes, 8, &self.fingerprint.to_le_bytes());
         put(&mut bytes, 16, &self.rows.to_le_bytes());
         put(&mut bytes, 24, &self.raw_length.to_le_bytes());
@@ -198,10 +213,11 @@ impl BlockHeader {
                 "expected fewer than the {raw} raw bytes in a compressed block, found {stored}"
             )));
         }
-        // Only the end marker has no payload: even a batch of no columns has its two messages.
+        // Only the end marker has no payload: even a batch of no columns has a message.
         if raw == 0 {
             expect("rows of an end marker", 0, u64::from(self.rows))?;
             expect("last flag of an end marker", 1, u64::from(self.last))?;
+            expect("schema flag of an end marker", 0, u64::from(self.no_schema))?;
         }
         Ok(())
     }

@@ -5,7 +5,8 @@
 //!  ffffffff  length  record batch message, padded   body
 //! ```
 //!
-//! An end-of-stream mark may follow, which our writer leaves out.
+//! Small blocks leave the schema message out. An end-of-stream mark may follow, which our writer
+//! leaves out, too.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::{Message, MetadataVersion, RecordBatch, root_as_message};
@@ -22,8 +23,8 @@ pub(crate) const PREFIX: usize = 8;
 
 /// A payload, cut into its parts.
 pub(crate) struct Payload<'a> {
-    /// The schema message with its prefix and padding.
-    pub(crate) schema_message: &'a [u8],
+    /// The schema message with its prefix and padding, if there is one.
+    pub(crate) schema_message: Option<&'a [u8]>,
     /// The record batch: what its arrays are and where their buffers lie.
     pub(crate) batch: RecordBatch<'a>,
     /// The buffers of the record batch.
@@ -31,8 +32,13 @@ pub(crate) struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    pub(crate) fn split(raw: &'a Buffer) -> Result<Self, BlockError> {
-        let (schema_message, rest) = split_message(raw, "schema")?;
+    pub(crate) fn split(raw: &'a Buffer, has_schema: bool) -> Result<Self, BlockError> {
+        let (schema_message, rest) = if has_schema {
+            let (message, rest) = split_message(raw, "schema")?;
+            (Some(message), rest)
+        } else {
+            (None, raw.as_slice())
+        };
         let (batch_message, rest) = split_message(rest, "record batch")?;
         let message = header(batch_message)?;
         let body_length = usize::try_from(message.bodyLength())
@@ -51,7 +57,7 @@ impl<'a> Payload<'a> {
                 end.len()
             )));
         }
-        let start = schema_message.len() + batch_message.len();
+        let start = raw.len() - rest.len();
         Ok(Self {
             schema_message,
             batch: record_batch(message)?,

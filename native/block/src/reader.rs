@@ -89,12 +89,13 @@ impl BlockReader {
         let raw = self
             .decompressor
             .decompress(header.codec_id(), stored, header.raw_length())?;
-        let payload = Payload::split(&raw)?;
-        if payload.schema_message != self.schema_message {
-            schema_match::check(message::header(payload.schema_message)?, &self.schema)?;
+        let payload = Payload::split(&raw, header.has_schema())?;
+        if let Some(found) = payload.schema_message
+            && found != self.schema_message
+        {
+            schema_match::check(message::header(found)?, &self.schema)?;
             self.schema_message.clear();
-            self.schema_message
-                .extend_from_slice(payload.schema_message);
+            self.schema_message.extend_from_slice(found);
         }
         let batch = payload.batch;
         let rows = i64::from(header.rows());

@@ -33,6 +33,9 @@ pub struct BlockStats {
 const MEASURED_ROWS: usize = 64;
 /// How much a buffer grows beyond what is needed at once.
 const MAX_SLACK: usize = 256 << 10;
+/// A payload of measured rows holds the schema message if its columns take at least this many times
+/// its bytes. In smaller ones it would be much of what they cost, and their readers know it.
+const MIN_BODY_PER_SCHEMA: usize = 64;
 
 /// Writes batches of one schema as blocks. Scratch memory and codec contexts live as long as the
 /// writer, so one writer should serve all partitions of a task.
@@ -49,11 +52,17 @@ pub struct BlockWriter {
 
 /// Makes payloads.
 struct Encoder {
-    /// What every payload starts with.
+    /// What payloads start with that are large enough.
     schema_message: Vec<u8>,
     message: MessageTemplate,
     alignment: usize,
     parts: BodyParts,
+}
+
+/// What the header says of a payload.
+struct Encoded {
+    rows: u32,
+    no_schema: bool,
 }
 
 impl BlockWriter {
@@ -69,6 +78,7 @@ impl BlockWriter {
             template: BlockHeader {
                 codec: codec.id(),
                 last: false,
+                no_schema: false,
                 fingerprint: schema_fingerprint(&schema),
                 checksum: 0,
                 rows: 0,
@@ -166,7 +176,7 @@ impl BlockWriter {
         let started = Instant::now();
         let start = out.len();
         out.extend_from_slice(&[0; BlockHeader::LENGTH]);
-        let rows = self.encoder.append(rows, ranges, out)?;
+        let encoded = self.encoder.append(rows, ranges, out)?;
         let encode_nanos = nanos_since(started);
         let block = out.get_mut(start..).unwrap_or_default();
         let (place, stored) = block
@@ -175,14 +185,15 @@ impl BlockWriter {
         let length = checked_length(stored)?;
         let header = BlockHeader {
             last,
-            rows,
+            rows: encoded.rows,
+            no_schema: encoded.no_schema,
             raw_length: length,
             stored_length: length,
             ..self.template
         };
         *place = header.to_bytes(stored);
         Ok(BlockStats {
-            rows,
+            rows: encoded.rows,
             raw_length: length,
             stored_length: length,
             encode_nanos,
@@ -199,7 +210,7 @@ impl BlockWriter {
     ) -> Result<BlockStats, BlockError> {
         let started = Instant::now();
         self.raw.clear();
-        let rows = self.encoder.append(rows, ranges, &mut self.raw)?;
+        let encoded = self.encoder.append(rows, ranges, &mut self.raw)?;
         let encode_nanos = nanos_since(started);
         let raw = self.raw.as_slice();
         let raw_length = checked_length(raw)?;
@@ -214,7 +225,8 @@ impl BlockWriter {
         let header = BlockHeader {
             codec,
             last,
-            rows,
+            rows: encoded.rows,
+            no_schema: encoded.no_schema,
             raw_length,
             stored_length,
             ..self.template
@@ -223,7 +235,7 @@ impl BlockWriter {
         out.extend_from_slice(&header.to_bytes(stored));
         out.extend_from_slice(stored);
         Ok(BlockStats {
-            rows,
+            rows: encoded.rows,
             raw_length,
             stored_length,
             encode_nanos,
@@ -242,24 +254,29 @@ impl Encoder {
         })
     }
 
-    /// Appends the payload of the rows `ranges` and returns how many they are.
+    /// Appends the payload of the rows `ranges`.
     fn append(
         &mut self,
         rows: &BlockRows,
         ranges: &[RowRange],
         out: &mut Vec<u8>,
-    ) -> Result<u32, BlockError> {
+    ) -> Result<Encoded, BlockError> {
         let lengths = ranges.iter().map(|range| range.length);
         let length = lengths.fold(0, usize::saturating_add);
         let limit = |_| BlockError::Limit(format!("{length} rows"));
         let count = u32::try_from(length).map_err(limit)?;
+        let mut no_schema = true;
         if length >= MEASURED_ROWS {
+            let bytes = ranges.iter().map(|range| rows.bytes(*range));
+            let bytes = bytes.fold(0, usize::saturating_add);
             // What buffers are padded with is less than twice what the message says about them.
             let parts = self.schema_message.len() + 3 * self.message.message().len();
-            let bytes = ranges.iter().map(|range| rows.bytes(*range));
-            make_room(out, bytes.fold(parts, usize::saturating_add));
+            make_room(out, parts.saturating_add(bytes));
+            no_schema = bytes < self.schema_message.len() * MIN_BODY_PER_SCHEMA;
         }
-        out.extend_from_slice(&self.schema_message);
+        if !no_schema {
+            out.extend_from_slice(&self.schema_message);
+        }
         let start = out.len();
         out.extend_from_slice(self.message.message());
         let end = out.len();
@@ -274,7 +291,10 @@ impl Encoder {
         let message = out.get_mut(start..end).unwrap_or_default();
         let filled = self.message.fill(message, &numbers);
         filled.ok_or_else(|| BlockError::Schema("arrays with other buffers".to_owned()))?;
-        Ok(count)
+        Ok(Encoded {
+            rows: count,
+            no_schema,
+        })
     }
 
     fn memory_size(&self) -> usize {

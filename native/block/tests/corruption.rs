@@ -89,7 +89,7 @@ fn header_fields_out_of_range_are_refused() {
         (2, 2),
         (3, 2),
         (4, 4),
-        (5, 3),
+        (5, 7),
         (6, 1),
         (7, 1),
         (16, 21),
@@ -102,7 +102,7 @@ fn header_fields_out_of_range_are_refused() {
         fix_checksum(&mut changed);
         corrupt(read_within(small().schema(), &changed, 1 << 16));
     }
-    for (at, value) in [(5, 0), (16, 1), (24, 1), (32, 1)] {
+    for (at, value) in [(5, 0), (5, 3), (16, 1), (24, 1), (32, 1)] {
         let mut changed = end_marker();
         changed[at] = value;
         changed.push(0);

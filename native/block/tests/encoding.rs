@@ -17,7 +17,8 @@ mod common;
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, NullArray, RecordBatch, RecordBatchOptions, make_array,
+    Array, ArrayRef, BinaryArray, Int64Array, NullArray, RecordBatch, RecordBatchOptions,
+    make_array,
 };
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
@@ -26,7 +27,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Schema};
 use comet_block::{BlockError, BlockReader, BlockRows, BlockWriter, Codec, RowRange};
-use common::{HEADER, all_null, all_types, batch_of, block_of};
+use common::{HEADER, NO_SCHEMA, all_null, all_types, batch_of, block_of};
 
 fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
     let options = IpcWriteOptions::try_new(alignment, false, MetadataVersion::V5).unwrap();
@@ -51,7 +52,23 @@ fn alignment(batch: &RecordBatch) -> usize {
 #[track_caller]
 fn assert_same(batch: &RecordBatch) {
     let block = block_of(batch, Codec::None, true);
-    assert_eq!(block[HEADER..], by_arrow(batch, alignment(batch)));
+    assert_eq!(as_stream(&block, batch), by_arrow(batch, alignment(batch)));
+}
+
+/// The payload of an uncompressed block of `batch`, with the schema message if it has none.
+fn as_stream(block: &[u8], batch: &RecordBatch) -> Vec<u8> {
+    let mut stream = Vec::new();
+    if block[5] & NO_SCHEMA != 0 {
+        stream = by_arrow(batch, alignment(batch));
+        stream.truncate(schema_length(&stream));
+    }
+    stream.extend_from_slice(&block[HEADER..]);
+    stream
+}
+
+/// The length of the message that a stream starts with.
+fn schema_length(stream: &[u8]) -> usize {
+    u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize + 8
 }
 
 #[test]
@@ -65,6 +82,26 @@ fn bytes_are_those_of_arrow() {
         }
         assert_same(&all_null(&batch.schema(), rows));
     }
+}
+
+#[test]
+fn blocks_hold_the_schema_where_it_costs_little() {
+    let numbers = |rows: usize| {
+        batch_of(vec![Arc::new(Int64Array::from_iter_values(
+            (0..rows).map(|row| i64::try_from(row).unwrap()),
+        )) as ArrayRef])
+    };
+    let schema = schema_length(&by_arrow(&numbers(1), 8));
+    let enough = schema * 64 / size_of::<i64>();
+    for (rows, has_schema) in [(1, false), (enough - 1, false), (enough, true)] {
+        let block = block_of(&numbers(rows), Codec::None, true);
+        assert_eq!(block[5] & NO_SCHEMA == 0, has_schema, "{rows} rows");
+        assert_same(&numbers(rows));
+    }
+    let wide = batch_of(vec![
+        Arc::new(BinaryArray::from_iter_values([vec![0; 1 << 20]])) as ArrayRef,
+    ]);
+    assert_eq!(block_of(&wide, Codec::None, true)[5] & NO_SCHEMA, NO_SCHEMA);
 }
 
 #[test]
@@ -107,7 +144,8 @@ fn a_range_is_a_slice() {
             assert_eq!(stats.unwrap().rows as usize, end - start);
             assert_eq!(reader.read(&block).unwrap().batch, expected);
             assert_eq!(block, block_of(&expected, Codec::None, false));
-            let mut stream = StreamReader::try_new(&block[HEADER..], None).unwrap();
+            let stream = as_stream(&block, &expected);
+            let mut stream = StreamReader::try_new(stream.as_slice(), None).unwrap();
             assert_eq!(stream.next().unwrap().unwrap(), expected);
             let estimate = rows.bytes(range);
             let written = block.len() - block_of(&batch.slice(0, 0), Codec::None, false).len();

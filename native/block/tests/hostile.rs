@@ -20,21 +20,15 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::CompressionType;
-use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
 use comet_block::Codec;
-use common::{CODECS, HEADER, all_types, batch_of, block_of, fix_checksum, small, with_payload};
+use common::{
+    CODECS, HEADER, NO_SCHEMA, all_types, batch_of, block_of, fix_checksum, small, stream_of,
+    with_payload, with_stream,
+};
 use proptest::prelude::*;
 use watched::{corrupt, read_within};
-
-fn stream_of(batches: &[RecordBatch], options: IpcWriteOptions) -> Vec<u8> {
-    let schema = batches[0].schema();
-    let mut stream = StreamWriter::try_new_with_options(vec![], &schema, options).unwrap();
-    for batch in batches {
-        stream.write(batch).unwrap();
-    }
-    stream.into_inner().unwrap()
-}
 
 #[test]
 fn payloads_of_other_arrow_writers_are_read() {
@@ -42,7 +36,7 @@ fn payloads_of_other_arrow_writers_are_read() {
     let block = block_of(&batch, Codec::None, true);
     // Other alignment, and an end-of-stream mark.
     let payload = stream_of(std::slice::from_ref(&batch), IpcWriteOptions::default());
-    let read = read_within(batch.schema(), &with_payload(&block, &payload), 1 << 16).unwrap();
+    let read = read_within(batch.schema(), &with_stream(&block, &payload), 1 << 16).unwrap();
     assert_eq!(read.batch, batch);
     // A reader whose schema has other metadata.
     let schema = batch.schema();
@@ -75,7 +69,7 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
     ] {
         corrupt(read_within(
             batch.schema(),
-            &with_payload(&block, &payload),
+            &with_stream(&block, &payload),
             1 << 16,
         ));
     }
@@ -99,10 +93,20 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
             let payload = stream_of(&[wrong], options());
             corrupt(read_within(
                 single.schema(),
-                &with_payload(&block, &payload),
+                &with_stream(&block, &payload),
                 1 << 16,
             ));
         }
+    }
+}
+
+#[test]
+fn a_schema_flag_that_lies_is_corrupt() {
+    for block in both(&small()) {
+        let mut changed = block;
+        changed[5] ^= NO_SCHEMA;
+        fix_checksum(&mut changed);
+        corrupt(read_within(small().schema(), &changed, 1 << 16));
     }
 }
 
@@ -119,26 +123,40 @@ fn compressed_bodies_are_refused() {
     let payload = stream_of(std::slice::from_ref(&batch), options);
     let message = corrupt(read_within(
         batch.schema(),
-        &with_payload(&block, &payload),
+        &with_stream(&block, &payload),
         1 << 16,
     ));
     assert!(message.contains("compressed record batch"), "{message}");
 }
 
-/// Where the messages of a payload lie: all bytes but the record batch's body.
-fn metadata_length(payload: &[u8]) -> usize {
+/// Where the messages of a block lie: all bytes of its payload but the record batch's body.
+fn metadata_length(block: &[u8]) -> usize {
+    let payload = &block[HEADER..];
     let length =
         |at: usize| u32::from_le_bytes(payload[at + 4..at + 8].try_into().unwrap()) as usize + 8;
-    let schema = length(0);
+    let schema = if block[5] & NO_SCHEMA == 0 {
+        length(0)
+    } else {
+        0
+    };
     schema + length(schema)
+}
+
+/// Uncompressed blocks of the batch: with the schema message, and without.
+fn both(batch: &RecordBatch) -> [Vec<u8>; 2] {
+    let block = block_of(batch, Codec::None, true);
+    assert_eq!(block[5] & NO_SCHEMA, NO_SCHEMA);
+    let stream = stream_of(std::slice::from_ref(batch), IpcWriteOptions::default());
+    [with_stream(&block, &stream), block]
 }
 
 #[test]
 fn hostile_words_in_messages_are_errors_or_valid() {
-    for batch in [small(), all_types(9)] {
-        let block = block_of(&batch, Codec::None, true);
-        let payload = &block[HEADER..];
-        for at in (0..metadata_length(payload)).step_by(4) {
+    for (batch, block) in [small(), all_types(9)]
+        .iter()
+        .flat_map(|batch| both(batch).map(|block| (batch.clone(), block)))
+    {
+        for at in (0..metadata_length(&block)).step_by(4) {
             for word in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x0100_0000] {
                 let mut changed = block.clone();
                 changed[HEADER + at..HEADER + at + 4].copy_from_slice(&u32::to_le_bytes(word));
@@ -183,10 +201,12 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         codec in prop::sample::select(CODECS.to_vec()),
         body in any::<bool>(),
+        schema in any::<bool>(),
     ) {
         let batch = all_types(9);
-        let block = block_of(&batch, Codec::None, true);
-        let metadata = metadata_length(&block[HEADER..]);
+        let [with_schema, without] = both(&batch);
+        let block = if schema { with_schema } else { without };
+        let metadata = metadata_length(&block);
         let mut payload = block[HEADER..].to_vec();
         let range = if body { payload.len() } else { metadata };
         for (index, value) in &changes {

@@ -180,7 +180,7 @@ fn blocks_concatenate() {
 
 #[test]
 fn payload_is_an_arrow_stream() {
-    let batch = all_types(100);
+    let batch = all_types(5000);
     let block = block_of(&batch, Codec::None, true);
     let mut stream = StreamReader::try_new(&block[HEADER..], None).unwrap();
     assert_eq!(stream.next().unwrap().unwrap(), batch);

@@ -1,13 +1,12 @@
 //! The functions that `org.apache.spark.comet.Native` declares; its documentation is theirs.
 
 use jni::objects::{JByteArray, JByteBuffer, JClass, JLongArray, JObject};
-use jni::sys::{jboolean, jint, jlong};
+use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned};
 
 use crate::block_decoder::BlockDecoder;
 use crate::error::{BridgeError, guarded};
 use crate::handle;
-use crate::row_encoder::RowEncoder;
 use crate::vectors;
 
 /// Version and revision, as the JVM knows its own.
@@ -38,67 +37,6 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_fail<'local>(
         #[allow(clippy::panic)] // To see that panics stay on this side.
         _ => panic!("panicked on purpose"),
     });
-}
-
-/// `Native.newRowEncoder`
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_org_apache_spark_comet_Native_newRowEncoder<'local>(
-    env: EnvUnowned<'local>,
-    _class: JClass<'local>,
-    schema: JByteArray<'local>,
-    codec: jint,
-    zstd_level: jint,
-) -> jlong {
-    guarded(env, |env| {
-        let descriptor = env.convert_byte_array(&schema)?;
-        let codec = u8::try_from(codec)
-            .map_err(|_| BridgeError::Argument(format!("codec {codec} is unknown")))?;
-        Ok(handle::open(RowEncoder::new(
-            &descriptor,
-            codec,
-            zstd_level,
-        )?))
-    })
-}
-
-/// `Native.encodeRows`
-#[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)] // The signature is the JVM's.
-pub extern "system" fn Java_org_apache_spark_comet_Native_encodeRows<'local>(
-    env: EnvUnowned<'local>,
-    _class: JClass<'local>,
-    encoder: jlong,
-    pages: JLongArray<'local>,
-    used: JLongArray<'local>,
-    page_count: jint,
-    last: jboolean,
-    stats: JLongArray<'local>,
-) -> JByteBuffer<'local> {
-    guarded(env, |env| {
-        // SAFETY: the JVM passes live encoders only, each from its task's thread.
-        let encoder = unsafe { handle::borrow::<RowEncoder>(encoder) }?;
-        let pages = read_pages(env, &pages, &used, page_count)?;
-        // SAFETY: the JVM writes to and frees the pages on this very thread only.
-        let (blocks, done) = unsafe { encoder.encode(&pages, last) }?;
-        let numbers = [
-            done.encode_nanos,
-            done.compress_nanos,
-            done.memory,
-            done.blocks,
-        ];
-        stats.set_region(env, 0, &numbers.map(to_jlong))?;
-        wrap(env, blocks.as_mut_ptr(), blocks.len())
-    })
-}
-
-/// `Native.closeRowEncoder`
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_org_apache_spark_comet_Native_closeRowEncoder<'local>(
-    env: EnvUnowned<'local>,
-    _class: JClass<'local>,
-    encoder: jlong,
-) {
-    close::<RowEncoder>(env, encoder);
 }
 
 /// `Native.wrap`
@@ -208,26 +146,8 @@ pub(crate) fn close<T>(env: EnvUnowned, object: jlong) {
     });
 }
 
-fn read_pages(
-    env: &mut Env,
-    pages: &JLongArray,
-    used: &JLongArray,
-    count: jint,
-) -> Result<Vec<(*const u8, usize)>, BridgeError> {
-    let count = to_usize(count.into(), "page count")?;
-    let mut addresses = vec![0; count];
-    let mut lengths = vec![0; count];
-    pages.get_region(env, 0, &mut addresses)?;
-    used.get_region(env, 0, &mut lengths)?;
-    addresses
-        .into_iter()
-        .zip(lengths)
-        .map(|(address, length)| Ok((address as *const u8, to_usize(length, "page length")?)))
-        .collect()
-}
-
 /// A direct buffer over memory of ours; the JVM knows how long it is valid.
-fn wrap<'local>(
+pub(crate) fn wrap<'local>(
     env: &mut Env<'local>,
     address: *mut u8,
     length: usize,

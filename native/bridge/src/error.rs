@@ -52,6 +52,8 @@ impl From<ShuffleError> for BridgeError {
     fn from(error: ShuffleError) -> Self {
         match error {
             ShuffleError::DataFusion(error) => error.into(),
+            ShuffleError::Row(error) => Self::Row(error),
+            ShuffleError::Block(error) => Self::Write(error),
             other => Self::Shuffle(other),
         }
     }

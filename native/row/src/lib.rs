@@ -48,6 +48,7 @@ mod bits;
 mod columns;
 mod descriptor;
 mod error;
+mod pointer;
 mod row;
 mod row_size;
 mod schema;
@@ -55,6 +56,7 @@ mod source;
 mod transpose;
 
 pub use error::RowError;
+pub use pointer::{RowPage, RowPointer, sort_pointers};
 pub use row::{UnsafeRowRef, rows_in_page};
 pub use row_size::unsafe_row_bytes;
 pub use schema::{SparkField, SparkSchema, SparkType};

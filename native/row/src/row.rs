@@ -37,6 +37,11 @@ impl UnsafeRowRef {
         Self { address, len }
     }
 
+    /// The row's length in bytes.
+    pub fn bytes(self) -> usize {
+        self.len
+    }
+
     /// Stands for a null value.
     pub(crate) const NULL: Self = Self {
         address: std::ptr::null(),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::ArrowError;
 use comet_block::BlockError;
 use comet_memory::MemoryError;
+use comet_row::RowError;
 use datafusion_common::DataFusionError;
 
 /// Why a shuffle could not be written.
@@ -31,6 +32,9 @@ pub enum ShuffleError {
     /// A block could not be made.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// Rows could not be turned into a batch.
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// Arrow could not gather or sort rows.
     #[error("cannot gather shuffle rows: {0}")]
     Arrow(#[from] ArrowError),

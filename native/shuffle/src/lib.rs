@@ -8,6 +8,8 @@
 //!                                                     extents, copied -------> the final file
 //! ```
 //!
+//! Where the JVM collects rows instead, [`RowEncoder`] turns its pages into blocks.
+//!
 //! A task makes one [`ShuffleWriter`], or runs a [`ShuffleWriterExec`], and gets a
 //! [`ShuffleOutput`]. The file has the partitions in order, each a run of blocks (see
 //! `comet_block`) of which the last one is marked. What it costs follows the bytes, not the
@@ -48,6 +50,7 @@ mod order;
 mod partition;
 mod pending;
 mod pinned;
+mod row_encoder;
 mod scratch;
 mod single;
 mod sizes;
@@ -67,6 +70,7 @@ pub use partition::{
     HashPartitioner, IdPartitioner, MAX_PARTITIONS, Partitioner, RangePartitioner,
     RoundRobinPartitioner, ShufflePartitioning,
 };
+pub use row_encoder::{EncodeStats, PartitionBlocks, RowEncoder, SortedRowsOptions};
 pub use scratch::ShuffleScratch;
 pub use single::{SinglePartitionShuffleWriter, ZeroColumnShuffleWriter};
 pub use spill::SpillPath;

@@ -17,10 +17,13 @@ use arrow_array::{
     UInt8Array, UInt16Array, UInt32Array, UInt64Array, new_null_array,
 };
 use arrow_buffer::{IntervalDayTime, NullBuffer, OffsetBuffer, i256};
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use comet_block::{BlockWriter, Codec};
 
 pub const HEADER: usize = 40;
+/// The flag of blocks without a schema message.
+pub const NO_SCHEMA: u8 = 2;
 pub const CODECS: [Codec; 4] = [
     Codec::None,
     Codec::Lz4,
@@ -152,6 +155,24 @@ pub fn with_payload(block: &[u8], payload: &[u8]) -> Vec<u8> {
     changed[32..40].copy_from_slice(&(payload.len() as u64).to_le_bytes());
     fix_checksum(&mut changed);
     changed
+}
+
+/// The same for a payload that starts with the schema message.
+pub fn with_stream(block: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut changed = with_payload(block, payload);
+    changed[5] &= !NO_SCHEMA;
+    fix_checksum(&mut changed);
+    changed
+}
+
+/// What Arrow's own writer makes of `batches`, its end-of-stream mark included.
+pub fn stream_of(batches: &[RecordBatch], options: IpcWriteOptions) -> Vec<u8> {
+    let schema = batches[0].schema();
+    let mut stream = StreamWriter::try_new_with_options(vec![], &schema, options).unwrap();
+    for batch in batches {
+        stream.write(batch).unwrap();
+    }
+    stream.into_inner().unwrap()
 }
 
 fn nulls(rows: usize) -> Option<NullBuffer> {

@@ -41,6 +41,45 @@ public final class Native {
   public static native ByteBuffer encodeRows(
       long encoder, long[] pages, long[] used, int pageCount, boolean last, long[] stats);
 
+  /**
+   * Sorts pointers to rows by partition; those of a partition keep their order.
+   *
+   * @param pointers address of {@code 2 * count} words: the pointers, each with 24 bits of partition,
+   *     13 of page and 27 of offset in the page, and as much room to sort them
+   * @return the address of the sorted pointers, which lie in one half of the words
+   */
+  public static native long sortRows(long pointers, int count, int partitions);
+
+  /**
+   * Encodes rows of many partitions, from the first pointer on, until about 1 MiB of blocks is made
+   * or {@code partitions} is full.
+   *
+   * @param pointers address of the first pointer that is left, as {@link #sortRows} sorts them
+   * @param count pointers that are left
+   * @param pages addresses of row pages, which pointers number in this order
+   * @param used bytes used of each page
+   * @param pageCount how many entries of the two arrays count
+   * @param blockRows the most rows of a block
+   * @param last whether these are the last rows of their partitions
+   * @param partitions filled with the partitions that blocks were made for
+   * @param lengths filled with the bytes of their blocks, which follow one another
+   * @param stats filled as by {@link #encodeRows}, and with the rows encoded and the entries of
+   *     {@code partitions} that count (length 6)
+   * @return the blocks, in native memory that is valid until the next call with this encoder
+   */
+  public static native ByteBuffer encodeSortedRows(
+      long encoder,
+      long pointers,
+      int count,
+      long[] pages,
+      long[] used,
+      int pageCount,
+      int blockRows,
+      boolean last,
+      int[] partitions,
+      long[] lengths,
+      long[] stats);
+
   public static native void closeRowEncoder(long encoder);
 
   /** A direct buffer over {@code length} bytes at an address that stays valid while it is used. */

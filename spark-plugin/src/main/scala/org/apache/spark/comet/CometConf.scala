@@ -132,8 +132,9 @@ object CometConf {
     default = 100,
     min = 1,
     max = Int.MaxValue,
-    "An exchange goes through the bypass writer, which holds a page for each partition, only if " +
-      "its partitions times spark.executor.cores (1 when unset) are at most this many."
+    "Rows go through the bypass writer, which holds a page for each partition, only if there are at " +
+      "most spark.shuffle.sort.bypassMergeThreshold partitions, and partitions times " +
+      "spark.executor.cores (1 when unset) are at most this many. Else they are sorted by partition."
   )
 
   val JVM_BATCH_SIZE: CometOption[Int] = int(
@@ -237,7 +238,9 @@ object CometConf {
        ||---|---|
        || `spark.plugins` | `org.apache.spark.comet.CometPlugin` turns the shuffle on |
        || `spark.memory.offHeap.enabled`, `spark.memory.offHeap.size` | row pages and batches live in off-heap memory; without it the application stays on Spark's shuffle |
-       || `spark.shuffle.sort.bypassMergeThreshold` | exchanges of rows with more partitions stay with Spark's shuffle in this version |
+       || `spark.shuffle.sort.bypassMergeThreshold` | rows of exchanges with more partitions are sorted by partition, see `spark.comet.shuffle.jvm.maxWritersPerExecutor` |
+       || `spark.shuffle.sort.initialBufferSize` | rows that the sort-based writer has room to point at before that memory doubles |
+       || `spark.shuffle.spill.numElementsForceSpillThreshold`, `spark.shuffle.spill.maxSizeInBytesForSpillThreshold` | writers of rows spill when they hold this many rows, or bytes |
        || `spark.shuffle.compress` | false switches compression off in our blocks, too |
        || `spark.shuffle.checksum.enabled`, `spark.shuffle.checksum.algorithm` | the checksum files beside the data files, as with Spark's shuffle |
        |""".stripMargin

@@ -11,8 +11,11 @@ class EncryptionSuite extends CometTestBase {
 
   private val marker = "a-marker-that-must-not-be-readable"
 
-  for ((memory, spills) <- Seq("256m" -> false, "4m" -> true); adaptive <- Seq("true", "false"))
-    test(s"encrypted shuffle, off-heap memory $memory, adaptive execution $adaptive") {
+  for (
+    (memory, spills) <- Seq("256m" -> false, "4m" -> true); adaptive <- Seq("true", "false");
+    partitions <- Seq(6, 210)
+  )
+    test(s"encrypted shuffle, off-heap memory $memory, AQE $adaptive, $partitions partitions") {
       withComet(
         "spark.io.encryption.enabled" -> "true",
         Codec -> "none",
@@ -21,7 +24,7 @@ class EncryptionSuite extends CometTestBase {
       ) { session =>
         val df = session.range(0, 60000, 1, 2)
           .select(col("id"), lit(marker).as("text"), col("id").cast("string").as("other"))
-          .repartition(6, col("id"))
+          .repartition(partitions, col("id"))
         val seen = df.queryExecution.toRdd
           .map(row => (row.getLong(0), row.getString(1), row.getString(2)))
           .collect()

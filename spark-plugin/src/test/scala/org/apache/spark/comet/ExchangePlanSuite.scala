@@ -27,7 +27,7 @@ class ExchangePlanSuite extends ReferenceTests {
   }
 
   test("explain and the log say why an exchange stays with Spark") {
-    val many = "spark.sql.shuffle.partitions" -> "300"
+    val many = "spark.sql.shuffle.partitions" -> "16777217"
     for (on <- Seq("true", "false"); mode <- Seq("simple", "formatted"))
       withSqlConf(session, Aqe -> on, many, "spark.comet.explain.fallback.enabled" -> "true") {
         val (text, log) = captureLog("org.apache.spark.comet") {
@@ -36,11 +36,11 @@ class ExchangePlanSuite extends ReferenceTests {
         withClue(s"AQE $on, $mode: $text") {
           assert(text.contains("== Extended Information (Comet Shuffle) =="))
           assert(
-            text.contains("300 partitions are more than spark.shuffle.sort.bypassMergeThreshold")
+            text.contains("16777217 partitions are more than the 16777216 that rows can be sorted")
           )
           assert(!text.contains("CometShuffleExchange"))
         }
-        assert(LogCapture.messages(log).count(_.contains("300 partitions")) === 1)
+        assert(LogCapture.messages(log).count(_.contains("16777217 partitions")) === 1)
       }
     withSqlConf(session, many) {
       val (_, log) = captureLog("org.apache.spark.comet") {

@@ -36,10 +36,10 @@ trait ShuffleComparison extends CometTestBase with BeforeAndAfterAll {
 
   private type Placed = Seq[(Int, CanonicalRow.Bytes)]
 
-  protected val partitions = 7
-  protected val seeds = 0L until 5L
+  protected def partitions: Int = 10
+  protected def seeds: Seq[Long] = 0L until 5L
   protected val fatSeeds = Seq(0L, 2L)
-  protected val codecs = Seq("none", "lz4", "zstd", "snappy")
+  protected def codecs: Seq[String] = Seq("none", "lz4", "zstd", "snappy")
 
   /** Which rows of the reference must be in the very same partition. */
   private val placed = Set("hash", "range", "single")
@@ -85,7 +85,7 @@ trait ShuffleComparison extends CometTestBase with BeforeAndAfterAll {
     }
   }
 
-  protected val shapes = Seq("round robin", "hash", "range", "single", "window")
+  protected def shapes: Seq[String] = Seq("round robin", "hash", "range", "single", "window")
 
   private def results(session: SparkSession, fat: Boolean, aqe: Boolean, shapes: Seq[String])(
       use: (DataFrame, String, Placed) => Unit

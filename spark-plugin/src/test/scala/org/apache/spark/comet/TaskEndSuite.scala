@@ -16,16 +16,26 @@ class TaskEndSuite extends TaskEndTests(writer = "jvm")
 
 class NativeTaskEndSuite extends TaskEndTests(writer = "native")
 
+class SortTaskEndSuite extends TaskEndTests(writer = "jvm") {
+  override protected def confs: Seq[(String, String)] =
+    Seq("spark.shuffle.sort.bypassMergeThreshold" -> "1")
+}
+
 /** However a task ends, it leaves neither memory nor files. */
 abstract class TaskEndTests(writer: String) extends CometTestBase with BeforeAndAfterAll {
   import CometTestBase._
   import TaskEndTests._
 
+  /** Options of the applications. */
+  protected def confs: Seq[(String, String)] = Nil
+
   private val memories = Seq("in memory" -> "64m", "spilling" -> "4m")
   private val rows = 30000
 
   private def withApp(memory: String)(body: SparkSession => Unit): Unit =
-    withComet(OffHeapSize -> memory, Aqe -> "false", "spark.buffer.pageSize" -> "256k") { session =>
+    withComet(
+      Seq(OffHeapSize -> memory, Aqe -> "false", "spark.buffer.pageSize" -> "256k") ++ confs: _*
+    ) { session =>
       ColumnsStrategy.install(session)
       val wait = (id: Long) => {
         if (id == HoldAt) {

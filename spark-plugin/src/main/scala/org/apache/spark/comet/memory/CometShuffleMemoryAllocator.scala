@@ -6,6 +6,7 @@ import org.apache.spark.memory.{
   SparkOutOfMemoryError,
   TaskMemoryManager
 }
+import org.apache.spark.unsafe.array.LongArray
 import org.apache.spark.unsafe.memory.MemoryBlock
 
 /** What can give memory of a task back by writing it to disk. */
@@ -37,20 +38,30 @@ class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Lo
   def peakMemory: Long = peak
 
   /** A page of at least `request` bytes, or null if Spark denies it. */
-  def tryAllocate(request: Long): MemoryBlock =
-    try {
-      val page = allocatePage(request)
-      peak = math.max(peak, getUsed)
-      page
-    } catch {
+  def tryAllocate(request: Long): MemoryBlock = orNull(allocateOrThrow(request))
+
+  /** Spark's own out-of-memory error, for a request that is denied with nothing left to spill. */
+  def allocateOrThrow(request: Long): MemoryBlock = noting(allocatePage(request))
+
+  def free(page: MemoryBlock): Unit = freePage(page)
+
+  /** Room for exactly `words` words of 8 bytes, or null if Spark denies it. */
+  def tryAllocateArray(words: Long): LongArray = orNull(allocateArrayOrThrow(words))
+
+  /** As [[allocateOrThrow]], for exactly `words` words of 8 bytes. */
+  def allocateArrayOrThrow(words: Long): LongArray = noting(allocateArray(words))
+
+  private def noting[T](allocated: T): T = {
+    peak = math.max(peak, getUsed)
+    allocated
+  }
+
+  private def orNull[T >: Null](allocate: => T): T =
+    try allocate
+    catch {
       // That another operator failed to spill is no denial: it has lost its place, and the task must fail.
       case e: SparkOutOfMemoryError if e.getCondition != "SPILL_OUT_OF_MEMORY" => null
     }
-
-  /** Spark's own out-of-memory error, for a request that is denied with nothing left to spill. */
-  def allocateOrThrow(request: Long): MemoryBlock = allocatePage(request)
-
-  def free(page: MemoryBlock): Unit = freePage(page)
 
   /** Runs `body` with the pages kept in place. */
   def exclusively[T](body: => T): T = {

@@ -17,6 +17,13 @@ private object ByteBuffers {
     count
   }
 
+  /** A copy of what remains of `bytes`. */
+  def toArray(bytes: ByteBuffer): Array[Byte] = {
+    val copy = new Array[Byte](bytes.remaining())
+    bytes.get(copy)
+    copy
+  }
+
   /** Writes what remains of `bytes` to a stream. */
   def copy(bytes: ByteBuffer, stream: OutputStream): Unit = {
     val piece = new Array[Byte](math.min(PieceBytes, bytes.remaining()))
@@ -28,8 +35,9 @@ private object ByteBuffers {
   }
 }
 
-/** `length` bytes of a channel from its position on; an end before that is an error. */
-private class BoundedChannelInputStream(channel: FileChannel, length: Long) extends InputStream {
+/** `length` bytes of a channel from `start` on; an end before that is an error. The channel's own position stays. */
+private class BoundedChannelInputStream(channel: FileChannel, start: Long, length: Long)
+    extends InputStream {
 
   private var left = length
 
@@ -42,8 +50,8 @@ private class BoundedChannelInputStream(channel: FileChannel, length: Long) exte
     if (left == 0) {
       -1
     } else {
-      val read =
-        channel.read(ByteBuffer.wrap(bytes, offset, math.min(count.toLong, left).toInt))
+      val piece = ByteBuffer.wrap(bytes, offset, math.min(count.toLong, left).toInt)
+      val read = channel.read(piece, start + length - left)
       if (read < 0) {
         throw new EOFException(s"$left bytes are missing")
       }

@@ -2,97 +2,43 @@ package org.apache.spark.comet.shuffle
 
 import java.nio.ByteBuffer
 
-import scala.util.control.NonFatal
-
-import org.apache.spark.{ShuffleDependency, SparkEnv, TaskContext}
-import org.apache.spark.comet.memory.{CometShuffleMemoryAllocator, Spillable}
-import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.MapStatus
-import org.apache.spark.shuffle.{BaseShuffleHandle, ShuffleWriteMetricsReporter, ShuffleWriter}
-import org.apache.spark.shuffle.api.{ShuffleExecutorComponents, ShuffleMapOutputWriter}
-import org.apache.spark.shuffle.checksum.ShuffleChecksumSupport
+import org.apache.spark.TaskContext
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter
+import org.apache.spark.shuffle.api.ShuffleExecutorComponents
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 /** Writes rows as columnar blocks with one [[CometDiskBlockWriter]] for each partition that has rows. The partitions of
   * a task share memory: when a page is denied, the largest holder spills. At the end the blocks go to the final file in
-  * the order of partitions, through Spark's own index, checksum and commit.
+  * the order of partitions.
   */
 class CometBypassMergeSortShuffleWriter[K, V](
-    handle: BaseShuffleHandle[K, V, V],
+    handle: CometShuffleHandle[K, V],
     mapId: Long,
     context: TaskContext,
     writeMetrics: ShuffleWriteMetricsReporter,
     executorComponents: ShuffleExecutorComponents
-) extends ShuffleWriter[K, V] with DiskBlockWriterTask with Spillable with ShuffleChecksumSupport
-    with Logging {
-
-  private val dependency: ShuffleDependency[K, V, V] = handle.dependency
-  private val serializer = dependency.serializer.asInstanceOf[CometShuffleSerializer]
-  private val numPartitions = dependency.partitioner.numPartitions
-  private val env = SparkEnv.get
-  private val blockManager = env.blockManager
-  private val memoryManager = context.taskMemoryManager()
-  private val maxPageSize =
-    math.min(CometDiskBlockWriter.MaxPageSize, memoryManager.pageSizeBytes())
-  private val checksums = createPartitionChecksums(numPartitions, env.conf)
-  private val rowChecksums = ShuffleShims.rowChecksums(dependency)
-
-  private val allocator =
-    new CometShuffleMemoryAllocator(memoryManager, CometDiskBlockWriter.InitialPageSize)
-  private val spillFile = new SpillFile(blockManager.diskBlockManager, env.serializerManager)
-  private val blocks = new EncodedBlocks(numPartitions, allocator, spillFile, maxPageSize)
-  private val encoder = new RowEncoder(serializer, memoryManager)
-  private val writers = new Array[CometDiskBlockWriter](numPartitions)
-
-  private var partitionLengths: Array[Long] = _
-  private var mapStatus: Option[MapStatus] = None
-  private var closed = false
-  private var failedSpill: Option[Throwable] = None
-
-  allocator.setSpillable(this)
-  context.addTaskCompletionListener[Unit](_ => close())
-
-  override def write(records: Iterator[Product2[K, V]]): Unit = {
-    val output = executorComponents.createMapOutputWriter(
-      dependency.shuffleId,
+) extends CometRowShuffleWriter[K, V](
+      handle,
       mapId,
-      numPartitions
-    )
-    try {
-      insertAll(records)
-      allocator.exclusively {
-        // An operator that asked for the memory may have taken the failure for a denial.
-        failedSpill.foreach(throw _)
-        if (writers.exists(_ != null)) {
-          writePartitions(output)
-        }
-        commit(output)
-      }
-    } catch {
-      case e: Throwable =>
-        try output.abort(e)
-        catch { case NonFatal(suppressed) => e.addSuppressed(suppressed) }
-        throw e
-    } finally
-      close()
-  }
+      context,
+      writeMetrics,
+      executorComponents,
+      CometDiskBlockWriter.InitialPageSize
+    ) with DiskBlockWriterTask {
 
-  private def insertAll(records: Iterator[Product2[K, V]]): Unit = {
-    var rows = 0L
-    var bytes = 0L
-    while (records.hasNext) {
-      val record = records.next()
-      val partition = dependency.partitioner.getPartition(record._1)
-      val row = record._2.asInstanceOf[UnsafeRow]
-      allocator.exclusively {
-        writer(partition).insertRow(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
-      }
-      rowChecksums.update(partition, record._1, row)
-      rows += 1
-      bytes += row.getSizeInBytes
-    }
-    serializer.metrics.dataSize.add(bytes)
-    writeMetrics.incRecordsWritten(rows)
+  private val maxPageSize =
+    math.min(CometDiskBlockWriter.MaxPageSize, context.taskMemoryManager().pageSizeBytes())
+  private val blocks = new EncodedBlocks(numPartitions, allocator, spillFile, maxPageSize)
+  private val writers = new Array[CometDiskBlockWriter](numPartitions)
+  private var rowsInMemory = 0L
+
+  override protected def numRows: Long = rowsInMemory
+
+  override protected def memoryUsed: Long = allocator.getUsed
+
+  override protected def insertRow(partition: Int, row: UnsafeRow): Unit = {
+    writer(partition).insertRow(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
+    rowsInMemory += 1
   }
 
   private def writer(partition: Int): CometDiskBlockWriter = {
@@ -110,8 +56,9 @@ class CometBypassMergeSortShuffleWriter[K, V](
     writers(partition)
   }
 
-  override def addBlocks(partition: Int, encoded: ByteBuffer): Unit = {
+  override def addBlocks(partition: Int, rows: Int, encoded: ByteBuffer): Unit = {
     context.killTaskIfInterrupted()
+    rowsInMemory -= rows
     val written = blocks.add(partition, encoded)
     if (written > 0) {
       countSpill(memory = 0, disk = written)
@@ -121,16 +68,7 @@ class CometBypassMergeSortShuffleWriter[K, V](
   override def makeRoom(bytes: Long): Boolean = spill(bytes) > 0
 
   /** Spills the largest holders of memory, blocks that wait or rows of a partition, until `bytes` are free. */
-  override def spill(bytes: Long): Long =
-    try spillLargest(bytes)
-    catch {
-      case e: Throwable =>
-        failedSpill = failedSpill.orElse(Some(e))
-        throw e
-    }
-
-  private def spillLargest(bytes: Long): Long = {
-    context.killTaskIfInterrupted()
+  override protected def spillRows(bytes: Long): Long = {
     var freed = 0L
     var exhausted = false
     while (freed < bytes && !exhausted) {
@@ -145,6 +83,7 @@ class CometBypassMergeSortShuffleWriter[K, V](
       } else {
         val encoded = writers(partition).encodeRows(last = false)
         val written = timedWrite(blocks.addToFile(partition, encoded))
+        rowsInMemory -= writers(partition).numRows
         freed += writers(partition).freePages()
         countSpill(largest, written)
       }
@@ -168,15 +107,7 @@ class CometBypassMergeSortShuffleWriter[K, V](
     largest
   }
 
-  private def countSpill(memory: Long, disk: Long): Unit = {
-    serializer.metrics.spillCount.add(1)
-    serializer.metrics.spillSize.add(disk)
-    context.taskMetrics().incMemoryBytesSpilled(memory)
-    context.taskMetrics().incDiskBytesSpilled(disk)
-    logDebug(s"Task ${context.taskAttemptId()} spilled $memory bytes of memory as $disk bytes")
-  }
-
-  private def writePartitions(output: ShuffleMapOutputWriter): Unit = {
+  override protected def writePartitions(output: MapOutput): Unit = {
     var partition = 0
     while (partition < numPartitions) {
       if (writers(partition) != null) {
@@ -187,60 +118,21 @@ class CometBypassMergeSortShuffleWriter[K, V](
     }
   }
 
-  private def writePartition(output: ShuffleMapOutputWriter, partition: Int): Unit = {
-    val checksum = if (checksums.isEmpty) null else checksums(partition)
+  private def writePartition(output: MapOutput, partition: Int): Unit = {
     // The last rows are encoded before the clock of writing starts.
     val tail =
       if (writers(partition).numRows > 0) writers(partition).writeOut(last = true)
       else encoder.encodeEnd()
     timedWrite {
-      val target = PartitionOutput.open(
-        output.getPartitionWriter(partition),
-        env.serializerManager,
-        checksum
-      )
-      try {
-        blocks.read(partition, target)
-        target.write(tail)
-      } finally
-        target.close()
+      val sink = output.sink(partition)
+      blocks.read(partition, sink)
+      sink.write(tail)
+      output.close()
     }
   }
 
-  private def timedWrite[T](body: => T): T = {
-    val start = System.nanoTime()
-    try body
-    finally writeMetrics.incWriteTime(System.nanoTime() - start)
-  }
-
-  private def commit(output: ShuffleMapOutputWriter): Unit = {
-    partitionLengths =
-      timedWrite(output.commitAllPartitions(getChecksumValues(checksums))).getPartitionLengths
-    writeMetrics.incBytesWritten(partitionLengths.sum)
-    mapStatus = Some(ShuffleShims.mapStatus(
-      blockManager.shuffleServerId,
-      partitionLengths,
-      mapId,
-      rowChecksums
-    ))
-  }
-
-  override def getPartitionLengths(): Array[Long] = partitionLengths
-
-  override def stop(success: Boolean): Option[MapStatus] = {
-    close()
-    if (success) mapStatus else None
-  }
-
-  /** Gives memory, native encoder and spill file back, however the task ends. */
-  private def close(): Unit = if (!closed) {
-    closed = true
-    context.taskMetrics().incPeakExecutionMemory(allocator.peakMemory + encoder.peakMemory)
-    try {
-      writers.iterator.filter(_ != null).foreach(_.freePages())
-      blocks.freePages()
-    } finally
-      try encoder.close()
-      finally spillFile.close()
+  override protected def freeMemory(): Unit = {
+    writers.iterator.filter(_ != null).foreach(_.freePages())
+    blocks.freePages()
   }
 }

@@ -10,8 +10,8 @@ trait DiskBlockWriterTask {
   /** Frees memory of the task by spilling; false if there is nothing left to spill. */
   def makeRoom(bytes: Long): Boolean
 
-  /** Takes a full batch of `partition` as encoded blocks. */
-  def addBlocks(partition: Int, blocks: ByteBuffer): Unit
+  /** Takes a full batch of `partition`, of `rows` rows, as encoded blocks. */
+  def addBlocks(partition: Int, rows: Int, blocks: ByteBuffer): Unit
 }
 
 /** The rows of one partition in one map task. A batch starts on a page of `initialPageSize` bytes, and each further page
@@ -39,7 +39,8 @@ class CometDiskBlockWriter(
   override def insertRow(base: AnyRef, offset: Long, length: Int): Unit = {
     // A full batch waits for the next row, so that a partition that fits in memory ends with rows, not with a mere mark.
     if (numRows >= rowsPerBlock || memoryUsed >= CometDiskBlockWriter.MaxBatchBytes) {
-      task.addBlocks(partition, writeOut(last = false))
+      val rows = numRows
+      task.addBlocks(partition, rows, writeOut(last = false))
     }
     super.insertRow(base, offset, length)
   }
@@ -53,7 +54,7 @@ class CometDiskBlockWriter(
 
   /** Encodes the rows and keeps them. The blocks are valid until the encoder is used again. */
   def encodeRows(last: Boolean): ByteBuffer =
-    usePages((pages, used, count) => encoder.encode(pages, used, count, last))
+    encoder.encode(filledPages(), last)
 }
 
 object CometDiskBlockWriter {

@@ -1,6 +1,7 @@
 package org.apache.spark.comet.shuffle
 
 import org.apache.spark.{ShuffleDependency, SparkConf, SparkEnv, TaskContext}
+import org.apache.spark.internal.config.{EXECUTOR_CORES, SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD}
 import org.apache.spark.shuffle._
 import org.apache.spark.shuffle.api.ShuffleExecutorComponents
 import org.apache.spark.shuffle.sort.SortShuffleManager
@@ -14,6 +15,12 @@ sealed abstract class CometShuffleHandle[K, V](
 
 /** The handle of a shuffle whose rows are written by the bypass writer. */
 class CometBypassMergeSortShuffleHandle[K, V](
+    shuffleId: Int,
+    dependency: ShuffleDependency[K, V, V]
+) extends CometShuffleHandle[K, V](shuffleId, dependency)
+
+/** The handle of a shuffle whose rows are sorted by partition and then written. */
+class CometUnsafeShuffleHandle[K, V](
     shuffleId: Int,
     dependency: ShuffleDependency[K, V, V]
 ) extends CometShuffleHandle[K, V](shuffleId, dependency)
@@ -49,7 +56,11 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
     case ours: CometShuffleSerializer =>
       val batches = dependency.asInstanceOf[ShuffleDependency[K, V, V]]
       if (ours.native.isDefined) new CometNativeShuffleHandle(shuffleId, batches)
-      else new CometBypassMergeSortShuffleHandle(shuffleId, batches)
+      else if (CometShuffleManager.takesBypass(conf, batches.partitioner.numPartitions, ours.settings)) {
+        new CometBypassMergeSortShuffleHandle(shuffleId, batches)
+      } else {
+        new CometUnsafeShuffleHandle(shuffleId, batches)
+      }
     case _ => super.registerShuffle(shuffleId, dependency)
   }
 
@@ -62,6 +73,9 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
     case ours: CometBypassMergeSortShuffleHandle[K @unchecked, V @unchecked] =>
       rememberMapOutput(handle.shuffleId, mapId)
       new CometBypassMergeSortShuffleWriter(ours, mapId, context, metrics, executorComponents)
+    case ours: CometUnsafeShuffleHandle[K @unchecked, V @unchecked] =>
+      rememberMapOutput(handle.shuffleId, mapId)
+      new CometUnsafeShuffleWriter(ours, mapId, context, metrics, executorComponents)
     case ours: CometNativeShuffleHandle[K @unchecked, V @unchecked] =>
       rememberMapOutput(handle.shuffleId, mapId)
       new CometNativeShuffleWriter(ours, mapId, context, metrics, shuffleBlockResolver)
@@ -127,5 +141,20 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
         context,
         metrics
       )
+  }
+}
+
+object CometShuffleManager {
+
+  /** The most partitions that rows can be sorted into. */
+  val MaxSortedPartitions: Int = 1 << 24
+
+  /** Whether rows go through the bypass writer. It starts with a page for each partition, so there must be few, in a task
+    * and in all of the executor's tasks together.
+    */
+  private def takesBypass(conf: SparkConf, numPartitions: Int, settings: BlockSettings): Boolean = {
+    val cores = conf.getOption(EXECUTOR_CORES.key).fold(1)(_.toInt)
+    numPartitions <= conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD) &&
+    numPartitions.toLong * cores <= settings.maxBypassWriters
   }
 }

@@ -5,8 +5,18 @@ import org.apache.spark.serializer.{Serializer, SerializerInstance}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.types.StructType
 
-/** How the blocks of an exchange are made and read. `codec` as in the block's header (`docs/block-format.md`). */
-case class BlockSettings(codec: Int, zstdLevel: Int, rowsPerBlock: Int, rowsPerBatch: Int)
+/** How the blocks of an exchange are made and read.
+  *
+  * @param codec as in the block's header (`docs/block-format.md`)
+  * @param maxBypassWriters how many partitions the executor's tasks may have together for the bypass writer
+  */
+case class BlockSettings(
+    codec: Int,
+    zstdLevel: Int,
+    rowsPerBlock: Int,
+    rowsPerBatch: Int,
+    maxBypassWriters: Int
+)
 
 object BlockSettings {
 

@@ -1,6 +1,6 @@
 package org.apache.spark.comet.shuffle
 
-import java.io.{File, IOException, OutputStream}
+import java.io.{File, InputStream, IOException, OutputStream}
 import java.nio.ByteBuffer
 import java.nio.channels.{Channels, FileChannel}
 import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}
@@ -13,8 +13,8 @@ trait ByteSink {
   def write(bytes: ByteBuffer): Unit
 }
 
-/** The one file that a map task spills to, made when it is first needed: blocks of all partitions, one behind the other.
-  * With I/O encryption each extent is a stream of its own.
+/** The one file that a map task spills to, made when it is first needed: extents, one behind the other. With I/O
+  * encryption each extent is a stream of its own.
   */
 class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: SerializerManager)
     extends AutoCloseable {
@@ -32,20 +32,32 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
     val start = end
     if (serializerManager.encryptionEnabled) {
       val stream = serializerManager.wrapForEncryption(output)
-      ByteBuffers.copy(bytes, stream)
-      stream.close()
+      try ByteBuffers.copy(bytes, stream)
+      finally stream.close()
     } else {
       end += ByteBuffers.writeFully(bytes, channel.position(end))
     }
     end - start
   }
 
+  /** Appends what `body` writes as an extent; returns its bytes in the file, which end at [[length]]. */
+  def appendStream(body: OutputStream => Unit): Long = withPath {
+    open()
+    val start = end
+    val stream = serializerManager.wrapForEncryption(output)
+    try body(stream)
+    finally stream.close()
+    end - start
+  }
+
+  /** An extent's bytes. Several may be read by turns. */
+  def openStream(offset: Long, length: Long): InputStream = withPath {
+    serializerManager.wrapForEncryption(new BoundedChannelInputStream(channel, offset, length))
+  }
+
   /** Reads an extent, in pieces. */
   def read(offset: Long, length: Long, sink: ByteSink): Unit = withPath {
-    channel.position(offset)
-    val raw = new BoundedChannelInputStream(channel, length)
-    val stream =
-      if (serializerManager.encryptionEnabled) serializerManager.wrapForEncryption(raw) else raw
+    val stream = openStream(offset, length)
     try {
       val piece = new Array[Byte](SpillFile.PieceBytes)
       var count = stream.read(piece)
@@ -85,7 +97,8 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
     }
   }
 
-  private def withPath[T](body: => T): T =
+  /** Runs `body`, whose I/O errors are said to be this file's. */
+  def withPath[T](body: => T): T =
     try body
     catch {
       case e: IOException =>

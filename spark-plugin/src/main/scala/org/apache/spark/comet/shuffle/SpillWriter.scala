@@ -14,7 +14,8 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
   private var pageCount = 0
   private var cursor = 0L
   private var pageEnd = 0L
-  private var heldBytes = 0L
+  // Read by other threads, too.
+  @volatile private var heldBytes = 0L
   private var rowCount = 0
 
   /** Size to ask for when a row of `required` bytes, its length included, needs a new page. */
@@ -34,20 +35,31 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
 
   /** Copies a row behind the others. */
   def insertRow(base: AnyRef, offset: Long, length: Int): Unit = {
-    val required = SpillWriter.LengthBytes + length.toLong
-    if (pageEnd - cursor < required) {
-      addPage(required)
+    if (!hasRoom(length)) {
+      makePage(length)
     }
+    appendRow(base, offset, length)
+  }
+
+  /** Whether a row of `length` bytes fits in the last page. */
+  protected def hasRoom(length: Int): Boolean =
+    pageEnd - cursor >= SpillWriter.LengthBytes + length.toLong
+
+  /** Copies a row into the last page, where it fits. */
+  protected def appendRow(base: AnyRef, offset: Long, length: Int): Unit = {
     Platform.putInt(null, cursor, length)
     Platform.copyMemory(base, offset, null, cursor + SpillWriter.LengthBytes, length)
-    cursor += required
+    cursor += SpillWriter.LengthBytes + length.toLong
     rowCount += 1
   }
 
-  /** Hands over addresses, used bytes and number of the pages. */
-  protected def usePages[T](body: (Array[Long], Array[Long], Int) => T): T = {
+  /** Where in the last page the next row goes. */
+  protected def nextOffset: Long = cursor - addresses(pageCount - 1)
+
+  /** The pages with all rows, until the next row. */
+  protected def filledPages(): RowPages = {
     closePage()
-    body(addresses, usedBytes, pageCount)
+    RowPages(addresses, usedBytes, pageCount)
   }
 
   /** Gives all pages back; returns their bytes. */
@@ -65,7 +77,9 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
     freed
   }
 
-  private def addPage(required: Long): Unit = {
+  /** Adds a page that has room for a row of `length` bytes. */
+  protected def makePage(length: Int): Unit = {
+    val required = SpillWriter.LengthBytes + length.toLong
     var page = allocator.tryAllocate(nextPageRequest(required))
     while (page == null)
       // Making room may write out this writer's own rows, after which it asks for less.

@@ -181,7 +181,8 @@ case class CometShuffleExchangeExec(
       codec = if (sparkContext.conf.get(SHUFFLE_COMPRESS)) BlockSettings.codecId(codec) else 0,
       zstdLevel = CometConf.ZSTD_LEVEL.get(conf),
       rowsPerBlock = CometConf.JVM_BATCH_SIZE.get(conf),
-      rowsPerBatch = CometConf.BATCH_SIZE.get(conf)
+      rowsPerBatch = CometConf.BATCH_SIZE.get(conf),
+      maxBypassWriters = CometConf.MAX_WRITERS_PER_EXECUTOR.get(conf)
     )
   }
 

@@ -2,7 +2,7 @@ package org.apache.spark.comet.sql
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.comet.{CometActivation, CometConf, SchemaDescriptor}
-import org.apache.spark.internal.config.{EXECUTOR_CORES, SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD}
+import org.apache.spark.comet.shuffle.CometShuffleManager
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.internal.SQLConf
@@ -23,7 +23,7 @@ object ShuffleSupport {
       .orElse(typeReason(exchange))
     reason.toLeft(()).flatMap { _ =>
       CometConf.SHUFFLE_MODE.get(conf) match {
-        case "jvm" => jvmChoice(exchange, conf, None)
+        case "jvm" => jvmChoice(exchange, None)
         case "native" =>
           NativeSupport.reason(exchange, conf)
             .map(why => s"${CometConf.SHUFFLE_MODE.key} is native, but $why")
@@ -31,19 +31,11 @@ object ShuffleSupport {
         case _ =>
           NativeSupport.reason(exchange, conf) match {
             case None => Right(Choice(NativeWriter, None))
-            case notNative => jvmChoice(exchange, conf, notNative)
+            case notNative => jvmChoice(exchange, notNative)
           }
       }
     }
   }
-
-  private def jvmChoice(
-      exchange: ShuffleExchangeExec,
-      conf: SQLConf,
-      notNative: Option[String]
-  ): Either[String, Choice] =
-    writerReason(exchange.outputPartitioning.numPartitions, conf)
-      .toLeft(Choice(JvmWriter, notNative))
 
   private def sessionReason(conf: SQLConf): Option[String] = {
     val env = SparkEnv.get
@@ -65,21 +57,14 @@ object ShuffleSupport {
       SchemaDescriptor.unsupportedReason(column.dataType).map(r => s"column ${column.name}: $r")
     }.nextOption()
 
-  // For rows. The rule of Spark's own bypass writer, and a limit on the pages that all tasks of an executor start with.
-  private def writerReason(numPartitions: Int, conf: SQLConf): Option[String] = {
-    val sparkConf = SparkEnv.get.conf
-    val threshold = sparkConf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD)
-    val cores = sparkConf.getOption(EXECUTOR_CORES.key).fold(1)(_.toInt)
-    val maxWriters = CometConf.MAX_WRITERS_PER_EXECUTOR.get(conf)
-    if (numPartitions > threshold) {
-      Some(s"$numPartitions partitions are more than spark.shuffle.sort.bypassMergeThreshold " +
-        s"($threshold), and the sort-based writer does not exist yet")
-    } else if (numPartitions.toLong * cores > maxWriters) {
-      Some(s"$numPartitions partitions times $cores executor cores are more than " +
-        s"${CometConf.MAX_WRITERS_PER_EXECUTOR.key} ($maxWriters), and the sort-based writer " +
-        "does not exist yet")
-    } else {
-      None
-    }
+  private def jvmChoice(
+      exchange: ShuffleExchangeExec,
+      notNative: Option[String]
+  ): Either[String, Choice] = {
+    val numPartitions = exchange.outputPartitioning.numPartitions
+    val most = CometShuffleManager.MaxSortedPartitions
+    Option.when(numPartitions > most)(
+      s"$numPartitions partitions are more than the $most that rows can be sorted into"
+    ).toLeft(Choice(JvmWriter, notNative))
   }
 }

@@ -4,41 +4,21 @@ import java.nio.ByteBuffer
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.spark.{HashPartitioner, ShuffleDependency, SparkConf, SparkContext}
+import org.apache.spark.{HashPartitioner, ShuffleDependency}
 import org.apache.spark.comet.CometTestBase
 import org.apache.spark.comet.memory.CometShuffleMemoryAllocator
-import org.apache.spark.internal.config
-import org.apache.spark.memory.{TaskMemoryManager, UnifiedMemoryManager}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.execution.metric.SQLMetrics
-import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
 
 class CometDiskBlockWriterSuite extends CometTestBase {
   import CometTestBase._
+  import RowWriterTests._
 
-  private val schema = new StructType().add("id", LongType).add("payload", BinaryType)
   private val project = UnsafeProjection.create(schema)
 
   private def row(id: Long, payloadBytes: Int): UnsafeRow =
     project(InternalRow(id, new Array[Byte](payloadBytes)))
-
-  private def serializer(sc: SparkContext): CometShuffleSerializer = {
-    def metric = SQLMetrics.createMetric(sc, "test")
-    new CometShuffleSerializer(
-      schema,
-      BlockSettings(codec = 1, zstdLevel = 1, rowsPerBlock = 4100, rowsPerBatch = 8192),
-      CometShuffleMetrics(metric, metric, metric, metric, metric, metric, metric)
-    )
-  }
-
-  private def taskMemory(offHeapBytes: Long): TaskMemoryManager = {
-    val conf = new SparkConf(false)
-      .set(config.MEMORY_OFFHEAP_ENABLED, true)
-      .set(config.MEMORY_OFFHEAP_SIZE, offHeapBytes)
-    new TaskMemoryManager(UnifiedMemoryManager(conf, numCores = 1), 0)
-  }
 
   test("pages start at 64 KiB, double up to the maximum, and start small again after a batch") {
     withComet() { session =>
@@ -49,7 +29,7 @@ class CometDiskBlockWriterSuite extends CometTestBase {
       val batches = ArrayBuffer.empty[Int]
       val task = new DiskBlockWriterTask {
         override def makeRoom(bytes: Long): Boolean = false
-        override def addBlocks(partition: Int, blocks: ByteBuffer): Unit =
+        override def addBlocks(partition: Int, rows: Int, blocks: ByteBuffer): Unit =
           batches += blocks.remaining()
       }
       val writer = new CometDiskBlockWriter(
@@ -87,7 +67,7 @@ class CometDiskBlockWriterSuite extends CometTestBase {
       val encoder = new RowEncoder(serializer(session.sparkContext), memory)
       val task = new DiskBlockWriterTask {
         override def makeRoom(bytes: Long): Boolean = false
-        override def addBlocks(partition: Int, blocks: ByteBuffer): Unit = fail("no batch is full")
+        override def addBlocks(partition: Int, rows: Int, blocks: ByteBuffer): Unit = fail("no batch is full")
       }
       val writer = new CometDiskBlockWriter(
         0,

@@ -1,0 +1,1 @@
+SELECT /*+ REPARTITION(n_regionkey) */ * FROM nation
