@@ -104,7 +104,9 @@ fn sort_pass(from: &[RowPointer], to: &mut [RowPointer], shift: u32, bits: u32) 
     const BUCKETS: usize = 1 << MAX_DIGIT_BITS;
     let mask = (1_u64 << bits.min(MAX_DIGIT_BITS)) - 1;
     // The mask keeps digits below the number of buckets, so no check is left in the loops.
-    let digit = |pointer: RowPointer| (pointer.0 >> shift & mask) as usize % BUCKETS;
+    let digit = |pointer: RowPointer| {
+        usize::try_from(pointer.0 >> shift & mask).unwrap_or_default() % BUCKETS
+    };
     let mut places = [0_usize; BUCKETS];
     for pointer in from {
         if let Some(count) = places.get_mut(digit(*pointer)) {
