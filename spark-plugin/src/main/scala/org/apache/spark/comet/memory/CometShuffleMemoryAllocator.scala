@@ -1,5 +1,7 @@
 package org.apache.spark.comet.memory
 
+import java.util.concurrent.atomic.AtomicBoolean
+
 import org.apache.spark.memory.{
   MemoryConsumer,
   MemoryMode,
@@ -19,19 +21,19 @@ trait Spillable {
 /** Off-heap pages for one task's shuffle writer, each charged to Spark's memory manager. A request is rounded up to
   * `pageSize`.
   *
-  * Spark may ask for memory on behalf of another consumer of the task, from any thread. The spill is done only when the
-  * call comes from the task's own thread while the writer waits for its next row: a writer that is moving a row must not
-  * lose its page, and waiting for it with Spark's lock held could deadlock.
+  * Spark may ask for memory on behalf of another consumer of the task, from any thread. The spill is done if the writer
+  * waits for its next row at that moment: while it moves a row it must not lose its page, and waiting for it with Spark's
+  * lock held could deadlock.
   */
 class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Long)
     extends MemoryConsumer(memoryManager, pageSize, MemoryMode.OFF_HEAP) {
 
-  private val owner = Thread.currentThread()
-  private var busy = false
-  private var spillable: Spillable = _
+  // Who has the pages: the writer, or a thread that makes it spill.
+  private val busy = new AtomicBoolean(false)
+  @volatile private var spillable: Spillable = _
   private var peak = 0L
 
-  /** The part of the task that holds the pages. */
+  /** The part of the task that holds the pages, or null when it no longer gives any back. */
   def setSpillable(owner: Spillable): Unit = spillable = owner
 
   /** The largest number of bytes held at a time. */
@@ -63,18 +65,20 @@ class CometShuffleMemoryAllocator(memoryManager: TaskMemoryManager, pageSize: Lo
       case e: SparkOutOfMemoryError if e.getCondition != "SPILL_OUT_OF_MEMORY" => null
     }
 
-  /** Runs `body` with the pages kept in place. */
+  /** Runs `body` with the pages kept in place. It must not be nested. */
   def exclusively[T](body: => T): T = {
-    val outer = busy
-    busy = true
+    // Whoever makes the writer spill waits for nothing of the writer's.
+    while (!busy.compareAndSet(false, true))
+      Thread.`yield`()
     try body
-    finally busy = outer
+    finally busy.set(false)
   }
 
   override def spill(size: Long, trigger: MemoryConsumer): Long =
-    if ((trigger eq this) || busy || spillable == null || (Thread.currentThread() ne owner)) {
+    if ((trigger eq this) || spillable == null || !busy.compareAndSet(false, true)) {
       0L
     } else {
-      exclusively(spillable.spill(size))
+      try spillable.spill(size)
+      finally busy.set(false)
     }
 }

@@ -150,10 +150,13 @@ abstract class CometRowShuffleWriter[K, V](
 
   private def close(): Unit = if (!closed) {
     closed = true
-    context.taskMetrics().incPeakExecutionMemory(allocator.peakMemory + encoder.peakMemory)
-    try freeMemory()
-    finally
+    allocator.setSpillable(null)
+    // Waits for a spill on another thread.
+    try allocator.exclusively(freeMemory())
+    finally {
+      context.taskMetrics().incPeakExecutionMemory(allocator.peakMemory + encoder.peakMemory)
       try encoder.close()
       finally spillFile.close()
+    }
   }
 }
