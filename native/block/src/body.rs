@@ -230,7 +230,8 @@ impl Body<'_> {
     /// Notes the buffer that began at `start`, and pads it.
     fn end(&mut self, start: usize) {
         let length = self.out.len() - start;
-        let offset = start - self.start;
+        // Where an empty buffer lies is of no meaning, and zeros compress best.
+        let offset = if length == 0 { 0 } else { start - self.start };
         let buffers = &mut self.parts.buffers;
         buffers.extend_from_slice(&number(offset));
         buffers.extend_from_slice(&number(length));

@@ -22,9 +22,9 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
-use arrow_ipc::MetadataVersion;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::{MetadataVersion, root_as_message};
 use arrow_schema::{DataType, Schema};
 use comet_block::{BlockError, BlockReader, BlockRows, BlockWriter, Codec, RowRange};
 use common::{HEADER, NO_SCHEMA, all_null, all_types, batch_of, block_of};
@@ -34,7 +34,24 @@ fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
     let mut stream =
         StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
     stream.write(batch).unwrap();
-    stream.get_ref().clone()
+    let mut stream = stream.get_ref().clone();
+    place_empty_buffers(&mut stream);
+    stream
+}
+
+/// Puts buffers of length 0 at offset 0: where they lie is of no meaning.
+fn place_empty_buffers(stream: &mut [u8]) {
+    let message = &stream[schema_length(stream) + 8..];
+    let message = root_as_message(message).unwrap();
+    let Some(buffers) = message.header_as_record_batch().unwrap().buffers() else {
+        return;
+    };
+    let start = buffers.bytes().as_ptr().addr() - stream.as_ptr().addr();
+    let empty = (0..buffers.len()).filter(|index| buffers.get(*index).length() == 0);
+    for index in empty.collect::<Vec<_>>() {
+        let at = start + index * 16;
+        stream[at..at + 8].fill(0);
+    }
 }
 
 fn alignment(batch: &RecordBatch) -> usize {
