@@ -240,3 +240,40 @@ fn spills_from_other_threads_lose_nothing() {
     assert_eq!(all, (0..50_000).collect::<Vec<_>>());
     assert_eq!((pool.held(), files(&directory)), (0, 1));
 }
+
+/// The files of a folder that this process has open.
+fn open_files(directory: &std::path::Path) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let paths = open.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+    paths.filter(|path| path.starts_with(directory)).count()
+}
+
+#[test]
+fn spills_of_two_thousand_partitions_open_few_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let most = Arc::new(AtomicUsize::new(0));
+    let mut options = options(directory.path());
+    options.max_buffer_bytes = Some(256 << 10);
+    options.is_cancelled = {
+        let (most, folder) = (Arc::clone(&most), directory.path().to_owned());
+        let blocks = AtomicUsize::new(0);
+        Arc::new(move || {
+            if blocks.fetch_add(1, Ordering::SeqCst) % 100 == 0 {
+                most.fetch_max(open_files(&folder), Ordering::SeqCst);
+            }
+            false
+        })
+    };
+    let pool = CountingPool::new(usize::MAX);
+    let mut writer = repartitioner(&pool, 2000, options.clone());
+    for n in 0..20 {
+        writer.insert_batch(&batch(n * 2000, 2000)).unwrap();
+    }
+    let (output, metrics) = writer.finish().unwrap();
+    assert!(metrics.spills > 3);
+    let mut found: Vec<_> = ids(&options.data_path, &output.lengths).concat();
+    found.sort_unstable();
+    assert_eq!(found, (0..40_000).collect::<Vec<_>>());
+    // The spill file, and at the end the data file beside it.
+    assert!((1..=2).contains(&most.load(Ordering::SeqCst)));
+}

@@ -43,6 +43,21 @@ abstract class NativeComparison(kind: ColumnKind) extends ShuffleComparison {
 
 class OffHeapVectorsSuite extends NativeComparison(ColumnKind.OffHeapVectors)
 
+/** More partitions than Spark's default. */
+class OffHeapVectors201Suite extends NativeComparison(ColumnKind.OffHeapVectors) {
+  override protected def partitions: Int = 201
+  override protected def seeds: Seq[Long] = Seq(1L)
+  override protected def codecs: Seq[String] = Seq("zstd")
+}
+
+/** More partitions than tasks have rows. */
+class OffHeapVectors2000Suite extends NativeComparison(ColumnKind.OffHeapVectors) {
+  override protected def partitions: Int = 2000
+  override protected def seeds: Seq[Long] = Seq(3L)
+  override protected def codecs: Seq[String] = Seq("lz4")
+  override protected def shapes: Seq[String] = Seq("round robin", "hash", "range")
+}
+
 class OnHeapVectorsSuite extends NativeComparison(ColumnKind.OnHeapVectors)
 
 class ArrowVectorsSuite extends NativeComparison(ColumnKind.ArrowVectors)

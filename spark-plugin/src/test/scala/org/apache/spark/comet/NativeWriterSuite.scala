@@ -113,7 +113,7 @@ class NativeWriterSuite extends CometTestBase {
       }
     def join(session: SparkSession, i: Int): DataFrame = {
       val left = session.read.parquet(s"$path/$i/left")
-      // A computed column makes this side rows, of more partitions than the JVM writer takes.
+      // A computed column makes this side rows, which mode=native leaves to Spark.
       val right = session.read.parquet(s"$path/$i/right").selectExpr("k2", "id2", "id2 + 1 as next")
       left.join(right.hint("shuffle_hash"), left("k1") === right("k2"), "left_outer")
         .asInstanceOf[DataFrame]
@@ -121,7 +121,7 @@ class NativeWriterSuite extends CometTestBase {
     val confs = Seq(
       Aqe -> "false",
       "spark.sql.shuffle.partitions" -> "6",
-      "spark.comet.shuffle.jvm.maxWritersPerExecutor" -> "4",
+      "spark.comet.shuffle.mode" -> "native",
       "spark.sql.autoBroadcastJoinThreshold" -> "-1"
     )
     val expected = withSpark(confs: _*) { session =>
