@@ -54,6 +54,9 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
   /** Hands the column on by reference, as `Native.exportColumn` does; 0 if it is no column of its own. */
   private[vector] def exportArray(): Long = if (batch == null) 0L else batch.exportColumn(index)
 
+  /** The columns whose batch this vector is part of, if it is a column of its own. */
+  private[vector] def columns: Option[CometColumns] = Option(batch)
+
   override def hasNull: Boolean = nullCount > 0
 
   override def numNulls: Int = nullCount
