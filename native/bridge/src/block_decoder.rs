@@ -6,7 +6,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use comet_block::BlockReader;
-use comet_row::SparkSchema;
+use comet_row::{SparkSchema, UnsafeRowWriter, UnsafeRows};
 use comet_vector::export;
 
 use crate::error::BridgeError;
@@ -18,11 +18,13 @@ pub(crate) struct BlockDecoder {
     decoded: Vec<RecordBatch>,
     current: Option<RecordBatch>,
     nanos: u64,
+    rows: UnsafeRowWriter,
 }
 
 impl BlockDecoder {
     pub(crate) fn new(descriptor: &[u8]) -> Result<Self, BridgeError> {
-        let schema = SparkSchema::parse(descriptor)?.arrow_schema();
+        let row_schema = SparkSchema::parse(descriptor)?;
+        let schema = row_schema.arrow_schema();
         let reader = BlockReader::new(schema.clone()).map_err(BridgeError::Write)?;
         Ok(Self {
             schema,
@@ -30,6 +32,7 @@ impl BlockDecoder {
             decoded: Vec::new(),
             current: None,
             nanos: 0,
+            rows: UnsafeRowWriter::new(row_schema),
         })
     }
 
@@ -67,6 +70,18 @@ impl BlockDecoder {
         let column = batch.and_then(|batch| batch.columns().get(column));
         let column = column.ok_or_else(|| BridgeError::Argument("no such column".to_owned()))?;
         Ok(export(&column.to_data())?)
+    }
+
+    /// Writes rows of the batch from `first` on: as many as fit into `max_bytes`, at least one. They are
+    /// valid until the next call of this or of [`decode`](Self::decode).
+    pub(crate) fn write_rows(
+        &mut self,
+        first: usize,
+        max_bytes: usize,
+    ) -> Result<UnsafeRows<'_>, BridgeError> {
+        let batch = self.current.as_ref();
+        let batch = batch.ok_or_else(|| BridgeError::Argument("no batch".to_owned()))?;
+        Ok(self.rows.write(batch, first, batch.num_rows(), max_bytes)?)
     }
 
     /// How long the last decoding took.

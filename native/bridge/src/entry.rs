@@ -98,6 +98,33 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_decodeBlocks<'local>(
     })
 }
 
+/// `Native.writeRows`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_writeRows<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    decoder: jlong,
+    first: jint,
+    max_bytes: jlong,
+    rows: JLongArray<'local>,
+) -> jint {
+    guarded(env, |env| {
+        // SAFETY: the JVM passes live decoders only, each from its task's thread.
+        let decoder = unsafe { handle::borrow::<BlockDecoder>(decoder) }?;
+        let first = to_usize(first.into(), "row")?;
+        let written = decoder.write_rows(first, to_usize(max_bytes, "size")?)?;
+        let lengths = written.lengths;
+        let numbers = [
+            vectors::address(written.address),
+            vectors::address(lengths.as_ptr().cast()),
+            to_jlong(written.memory as u64),
+        ];
+        rows.set_region(env, 0, &numbers)?;
+        jint::try_from(lengths.len())
+            .map_err(|_| BridgeError::Argument(format!("{} rows", lengths.len())))
+    })
+}
+
 /// `Native.exportColumn`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_apache_spark_comet_Native_exportColumn<'local>(

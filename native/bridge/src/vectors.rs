@@ -86,7 +86,7 @@ fn note_allocations(data: &ArrayData, allocations: &mut HashMap<usize, usize>) {
 
 /// An address as the JVM carries it.
 #[allow(clippy::cast_possible_wrap)]
-fn address(pointer: *const u8) -> i64 {
+pub(crate) fn address(pointer: *const u8) -> i64 {
     pointer as i64
 }
 

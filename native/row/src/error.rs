@@ -51,6 +51,19 @@ pub enum RowError {
         limit: usize,
     },
 
+    /// A row of a batch would be larger than Spark's rows can be.
+    #[error(
+        "row {row} of a batch takes {bytes} bytes, more than the {limit} that Spark's rows can have"
+    )]
+    RowTooLarge {
+        /// Which row of the batch, from 0.
+        row: usize,
+        /// Bytes that it takes.
+        bytes: usize,
+        /// The most bytes of a row.
+        limit: usize,
+    },
+
     /// Arrow refused the finished columns, which is a defect of this library.
     #[error("Arrow refused the transposed batch: {0}")]
     Arrow(#[from] ArrowError),

@@ -1,4 +1,4 @@
-//! Spark's UnsafeRows, transposed into Arrow record batches.
+//! Spark's UnsafeRows, transposed into Arrow record batches, and back ([`UnsafeRowWriter`]).
 //!
 //! A shuffle writer holds rows as Spark made them: runs of bytes in off-heap pages. [`RowTransposer`]
 //! reads a batch of such rows by address and writes typed Arrow buffers, one column after the other
@@ -54,6 +54,7 @@ mod row_size;
 mod schema;
 mod source;
 mod transpose;
+mod unsafe_rows;
 
 pub use error::RowError;
 pub use pointer::{RowPage, RowPointer, sort_pointers};
@@ -61,6 +62,7 @@ pub use row::{UnsafeRowRef, rows_in_page};
 pub use row_size::unsafe_row_bytes;
 pub use schema::{SparkField, SparkSchema, SparkType};
 pub use transpose::RowTransposer;
+pub use unsafe_rows::{UnsafeRowWriter, UnsafeRows};
 
 // UnsafeRow is in the host's byte order; loads here are plain, so the host must be little-endian.
 const _: () = assert!(

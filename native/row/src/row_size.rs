@@ -133,7 +133,7 @@ fn binary_length(column: &ArrayRef, row: usize) -> u64 {
 }
 
 /// The bytes of the shortest two's complement form, which has a sign bit.
-fn significant_bytes(value: i128) -> u64 {
+pub(crate) fn significant_bytes(value: i128) -> u64 {
     let same = if value < 0 {
         value.leading_ones()
     } else {

@@ -16,6 +16,7 @@
 pub mod descriptor;
 pub mod random;
 pub mod read;
+pub mod tables;
 pub mod write;
 
 use comet_row::{RowError, RowTransposer, SparkField, SparkSchema, SparkType, UnsafeRowRef};

@@ -106,6 +106,18 @@ public final class Native {
   public static native void closeBlockDecoder(long decoder);
 
   /**
+   * Writes rows of the batch that was decoded last as UnsafeRows, one behind the other: as many as
+   * fit into {@code maxBytes}, at least one. They live until the next call of this or of {@link
+   * #decodeBlocks}.
+   *
+   * @param first the first row to write, which the batch must have
+   * @param rows filled with the address of the first row, the address of the rows' lengths (32 bits
+   *     each) and bytes of native memory held (length 3)
+   * @return how many rows were written
+   */
+  public static native int writeRows(long decoder, int first, long maxBytes, long[] rows);
+
+  /**
    * Hands a column of the batch that was decoded last on by reference.
    *
    * @return the address of the array, for {@link NativeShuffleTask#nextBatch()} to pass on, which

@@ -185,6 +185,14 @@ object CometConf {
     text => Try(text.trim.toDouble).toOption.filter(value => value > 0 && !value.isInfinite)
   )
 
+  val COLUMNAR_TO_ROW_ENABLED: CometOption[Boolean] = boolean(
+    "spark.comet.columnarToRow.enabled",
+    default = true,
+    "Whether rows are made of a shuffle's batches in native code, for operators that take rows as a " +
+      "whole, such as sorts. Operators whose generated code reads single columns get them from Spark's " +
+      "ColumnarToRow in any case."
+  )
+
   val EXPLAIN_FALLBACK_ENABLED: CometOption[Boolean] = boolean(
     "spark.comet.explain.fallback.enabled",
     default = false,
@@ -206,6 +214,7 @@ object CometConf {
     MEMORY_POOL,
     BATCH_SIZE,
     SIZE_IN_BYTES_MULTIPLIER,
+    COLUMNAR_TO_ROW_ENABLED,
     EXPLAIN_FALLBACK_ENABLED
   )
 

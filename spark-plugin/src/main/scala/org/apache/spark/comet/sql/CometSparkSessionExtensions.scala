@@ -25,5 +25,5 @@ object CometColumnarRule extends ColumnarRule {
   * transition over a union.
   */
 private object CorrectTransitions extends Rule[SparkPlan] {
-  override def apply(plan: SparkPlan): SparkPlan = UnionOfRows(KeepRowInput(plan))
+  override def apply(plan: SparkPlan): SparkPlan = NativeRows(UnionOfRows(KeepRowInput(plan)))
 }

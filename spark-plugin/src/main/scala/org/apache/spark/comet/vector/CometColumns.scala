@@ -22,6 +22,10 @@ class CometColumns(schema: StructType, decoder: Long) {
 
   private[vector] def exportColumn(column: Int): Long = Native.exportColumn(decoder, column)
 
+  /** Writes rows of the batch as `Native.writeRows` does. */
+  def writeRows(first: Int, maxBytes: Long, rows: Array[Long]): Int =
+    Native.writeRows(decoder, first, maxBytes, rows)
+
   /** The batch over what the decoder has filled in. */
   def pointAtBuffers(numRows: Int): ColumnarBatch = {
     var position = 0
@@ -29,4 +33,18 @@ class CometColumns(schema: StructType, decoder: Long) {
     batch.setNumRows(numRows)
     batch
   }
+}
+
+object CometColumns {
+
+  /** The decoder's columns that make up a batch, if they do. */
+  def of(batch: ColumnarBatch): Option[CometColumns] =
+    if (batch.numCols() == 0) {
+      None
+    } else {
+      batch.column(0) match {
+        case vector: CometVector => vector.columns.filter(_.batch eq batch)
+        case _ => None
+      }
+    }
 }

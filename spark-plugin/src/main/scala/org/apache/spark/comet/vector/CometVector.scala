@@ -54,6 +54,9 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
   /** Hands the column on by reference, as `Native.exportColumn` does; 0 if it is no column of its own. */
   private[vector] def exportArray(): Long = if (batch == null) 0L else batch.exportColumn(index)
 
+  /** The columns whose batch this vector is part of, if it is a column of its own. */
+  private[vector] def columns: Option[CometColumns] = Option(batch)
+
   override def hasNull: Boolean = nullCount > 0
 
   override def numNulls: Int = nullCount
@@ -86,18 +89,24 @@ final class CometVector(dataType: DataType, children: Array[CometVector])
     } else if (precision <= Decimal.MAX_LONG_DIGITS) {
       Decimal.createUnsafe(Platform.getLong(null, values + row * 16L), precision, scale)
     } else {
+      Decimal(BigDecimal(wideDecimal(values + row * 16L, scale)), precision, scale)
+    }
+
+  // Most numbers of wide types are small.
+  private def wideDecimal(address: Long, scale: Int): java.math.BigDecimal = {
+    val low = Platform.getLong(null, address)
+    if (Platform.getLong(null, address + 8) == low >> 63) {
+      java.math.BigDecimal.valueOf(low, scale)
+    } else {
       val bigEndian = new Array[Byte](16)
       var i = 0
       while (i < 16) {
-        bigEndian(i) = Platform.getByte(null, values + row * 16L + 15 - i)
+        bigEndian(i) = Platform.getByte(null, address + 15 - i)
         i += 1
       }
-      Decimal(
-        BigDecimal(new java.math.BigDecimal(new java.math.BigInteger(bigEndian), scale)),
-        precision,
-        scale
-      )
+      new java.math.BigDecimal(new java.math.BigInteger(bigEndian), scale)
     }
+  }
 
   override def getUTF8String(row: Int): UTF8String =
     if (isNullAt(row)) {
