@@ -23,8 +23,8 @@ def say(text):
 
 def print_report(verdicts):
     print()
-    print("Control: Spark's own shuffle, passed/failed. Engaged: jobs under our manager of all jobs,")
-    print("exchanges of ours of all exchanges in the last plans of queries.")
+    print("Control: passed/failed with Spark's shuffle. Engaged: jobs under our manager of all jobs,")
+    print("exchanges of ours of all in the last plans of queries.")
     print_cells([heading for heading, _, _ in HEADINGS])
     for verdict in verdicts:
         print_cells(cells_of(verdict))

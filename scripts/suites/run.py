@@ -63,7 +63,8 @@ def run(suite, side, settings):
         if seconds - told[0] >= 60:
             told[0] = seconds
             so_far = Run(jvm.events, None, seconds)
-            done = f"{len(so_far.tests)} of {so_far.expected} tests, {so_far.count('failed')} failed"
+            failed = so_far.count("failed")
+            done = f"{len(so_far.tests)} of {so_far.expected} tests, {failed} failed"
             say(f"{suite.name}, {side}: {done} after {seconds:.0f} s")
 
     code, seconds = jvm.run(tell)
