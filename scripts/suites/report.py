@@ -16,6 +16,9 @@ HEADINGS = (
     ("  engaged", "<", 0),
 )
 
+# Frames that say nothing of what went wrong.
+PLUMBING = tuple(f"at {name}" for name in ("org.scalatest.", "scala.", "org.apache.spark.SparkFun"))
+
 
 def say(text):
     print(f"    {text}", flush=True)
@@ -75,8 +78,8 @@ def print_details(verdict):
 def short_trace(fault, most=24):
     """The head of the trace, or of the message when there is no trace."""
     lines = (fault["trace"] or fault["message"]).splitlines()
-    frames = [line.strip()[:220] for line in lines if "org.scalatest" not in line]
-    return frames[:most] + ([f"... {len(frames) - most} more"] if len(frames) > most else [])
+    shown = [line.strip()[:220] for line in lines if not line.strip().startswith(PLUMBING)]
+    return shown[:most] + ([f"... {len(shown) - most} more"] if len(shown) > most else [])
 
 
 def write_json(path, settings, verdicts, facts):
