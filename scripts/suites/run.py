@@ -1,7 +1,7 @@
 """Runs Spark's suites with our shuffle on, first without it; scripts/spark-suites is its front.
 
 Ends with 0 when all is well, with 1 after any fault, stale entry or lack of engagement, with 2 when
-an option is wrong, and with 130 when it was interrupted, after showing what there was until then.
+an option is wrong, and with 130 when it was interrupted, after showing the suites that had ended.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main():
         return 2
     if settings.check:
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    catch_signals()
     settings.class_path = unpack(settings.class_path, settings.unpacked)
     verdicts, code = [], 0
     try:
@@ -47,6 +47,14 @@ def main():
     if settings.json:
         write_json(settings.json, settings, verdicts, {"interrupted": code != 0})
     return code or (0 if all(verdict.ok for verdict in verdicts) else 1)
+
+
+def catch_signals():
+    """Each of them is an interruption, so that no JVM outlives this process."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Under nohup a closed terminal is to be no reason to end.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
 
 def judge(suite, settings, listed):
