@@ -5,9 +5,11 @@ an option is wrong, and with 130 when it was interrupted, after showing the suit
 """
 
 import argparse
+import re
 import shutil
 import signal
 import sys
+import zipfile
 
 import catalog
 from jvm import SuiteJvm, unpack
@@ -45,8 +47,16 @@ def main():
         shutil.rmtree(settings.work, ignore_errors=True)
     print_report(verdicts)
     if settings.json:
-        write_json(settings.json, settings, verdicts, {"interrupted": code != 0})
+        facts = {"revision": revision_of(settings.jar), "interrupted": code != 0}
+        write_json(settings.json, settings, verdicts, facts)
     return code or (0 if all(verdict.ok for verdict in verdicts) else 1)
+
+
+def revision_of(jar):
+    """The one that the build stamped it with."""
+    with zipfile.ZipFile(jar) as archive:
+        text = archive.read("org/apache/spark/comet/build.properties").decode()
+    return re.search("^revision=(.*)", text, re.MULTILINE)[1]
 
 
 def catch_signals():
