@@ -12,3 +12,8 @@ run_maven() {
     mvn -B --no-transfer-progress -f "$PROJECT_ROOT/spark-plugin/pom.xml" \
         "-Dcomet.revision=$COMET_SHUFFLE_REVISION" "$@"
 }
+
+# Runs Maven on the module of Spark's own suites, which the build does without.
+run_suites_maven() {
+    mvn -B --no-transfer-progress -f "$PROJECT_ROOT/spark-suites/pom.xml" "$@"
+}
