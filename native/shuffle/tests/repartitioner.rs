@@ -258,7 +258,7 @@ fn spills_of_two_thousand_partitions_open_few_files() {
         let (most, folder) = (Arc::clone(&most), directory.path().to_owned());
         let blocks = AtomicUsize::new(0);
         Arc::new(move || {
-            if blocks.fetch_add(1, Ordering::SeqCst) % 100 == 0 {
+            if blocks.fetch_add(1, Ordering::SeqCst).is_multiple_of(100) {
                 most.fetch_max(open_files(&folder), Ordering::SeqCst);
             }
             false

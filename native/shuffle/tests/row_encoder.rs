@@ -26,7 +26,7 @@ impl Rows {
             pointers: Vec::new(),
         };
         for (partition, value) in partitions.iter().zip(0_i64..) {
-            if rows.pointers.len() % per_page == 0 {
+            if rows.pointers.len().is_multiple_of(per_page) {
                 rows.pages.push(Vec::new());
             }
             let page = u32::try_from(rows.pages.len() - 1).unwrap();

@@ -9,11 +9,7 @@ import org.apache.spark.memory.{MemoryConsumer, MemoryMode, TaskMemoryManager}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{
-  LogicalPlan,
-  RepartitionByExpression,
-  UnaryNode
-}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, UnaryNode}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -25,7 +21,9 @@ class SpillForOthersSuite extends CometTestBase {
   private val writers = Seq("native" -> "10000", "bypass" -> "10000", "sort" -> "1")
 
   for (otherThread <- Seq(false, true); (writer, bypassThreshold) <- writers)
-    test(s"another consumer of the task takes memory back from $writer, in its own thread: $otherThread") {
+    test(
+      s"another consumer of the task takes memory back from $writer, in its own thread: $otherThread"
+    ) {
       withComet(
         OffHeapSize -> "64m",
         "spark.master" -> "local[1]",

@@ -56,7 +56,9 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
     case ours: CometShuffleSerializer =>
       val batches = dependency.asInstanceOf[ShuffleDependency[K, V, V]]
       if (ours.native.isDefined) new CometNativeShuffleHandle(shuffleId, batches)
-      else if (CometShuffleManager.takesBypass(conf, batches.partitioner.numPartitions, ours.settings)) {
+      else if (
+        CometShuffleManager.takesBypass(conf, batches.partitioner.numPartitions, ours.settings)
+      ) {
         new CometBypassMergeSortShuffleHandle(shuffleId, batches)
       } else {
         new CometUnsafeShuffleHandle(shuffleId, batches)

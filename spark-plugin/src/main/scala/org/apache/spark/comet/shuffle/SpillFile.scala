@@ -1,6 +1,6 @@
 package org.apache.spark.comet.shuffle
 
-import java.io.{File, InputStream, IOException, OutputStream}
+import java.io.{File, IOException, InputStream, OutputStream}
 import java.nio.ByteBuffer
 import java.nio.channels.{Channels, FileChannel}
 import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}

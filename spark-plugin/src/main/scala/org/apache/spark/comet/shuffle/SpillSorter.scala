@@ -97,8 +97,10 @@ class SortedRows(start: Long, count: Int, pages: RowPages) {
     *
     * @param last whether these are the last rows of their partitions in this task
     */
-  def foreachBlocks(encoder: RowEncoder, last: Boolean)(body: (Int, java.nio.ByteBuffer) => Unit)
-      : Unit = {
+  def foreachBlocks(
+      encoder: RowEncoder,
+      last: Boolean
+  )(body: (Int, java.nio.ByteBuffer) => Unit): Unit = {
     var done = 0
     while (done < count) {
       val encoded = encoder.encodeSorted(

@@ -67,7 +67,8 @@ class CometDiskBlockWriterSuite extends CometTestBase {
       val encoder = new RowEncoder(serializer(session.sparkContext), memory)
       val task = new DiskBlockWriterTask {
         override def makeRoom(bytes: Long): Boolean = false
-        override def addBlocks(partition: Int, rows: Int, blocks: ByteBuffer): Unit = fail("no batch is full")
+        override def addBlocks(partition: Int, rows: Int, blocks: ByteBuffer): Unit =
+          fail("no batch is full")
       }
       val writer = new CometDiskBlockWriter(
         0,
