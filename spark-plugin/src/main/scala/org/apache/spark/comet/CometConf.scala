@@ -239,7 +239,7 @@ object CometConf {
        |
        || key | default | meaning |
        ||---|---|---|
-       |${rows.mkString("\n")}
+       |${rows.mkString("\n|")}
        |
        |Options of Spark that matter here:
        |
