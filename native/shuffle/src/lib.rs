@@ -33,6 +33,7 @@
 //! - up to 256 KiB that each buffer grows ahead, until the next batch comes;
 //! - 28 bytes for each partition while it is sorted, written and reported, of which 4 to 20 are
 //!   charged with the next batch after the first spill;
+//! - the bounds of ranges, one key for each partition;
 //! - what Arrow keeps for an array beside its buffers, a few hundred bytes;
 //! - what a single row has beyond the size of a block.
 

@@ -41,7 +41,7 @@ pub trait Partitioner: Send {
         columns
     }
 
-    /// The bytes that the partitioner keeps between batches.
+    /// The bytes that grow with the batches, which the task is charged with.
     fn memory_size(&self) -> usize {
         0
     }

@@ -13,9 +13,14 @@ class ShuffleComparisonSuite extends RowComparison {
   }
 }
 
-/** Rows through the sort-based writer, into as few partitions as the bypass writer has. */
+/** Rows through the sort-based writer, into as few partitions as the bypass writer has, and read by Spark's own
+  * transition.
+  */
 class SortComparisonSuite extends RowComparison {
-  override def confs: Seq[(String, String)] = Seq("spark.shuffle.sort.bypassMergeThreshold" -> "1")
+  override def confs: Seq[(String, String)] = Seq(
+    "spark.shuffle.sort.bypassMergeThreshold" -> "1",
+    "spark.comet.columnarToRow.enabled" -> "false"
+  )
   override protected def codecs: Seq[String] = Seq("lz4", "zstd")
 }
 
