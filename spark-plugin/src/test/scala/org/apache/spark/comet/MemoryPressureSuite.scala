@@ -69,7 +69,6 @@ class MemoryPressureSuite extends CometTestBase with TimeLimits {
         session =>
           val hostile = new DenyingMemoryManager(
             SparkEnv.get.conf,
-            seed,
             // The native writer asks for less before it spills.
             inARow = if (writer == "native") 2 else 1
           )
@@ -77,8 +76,9 @@ class MemoryPressureSuite extends CometTestBase with TimeLimits {
           val (df, rows) = run(session)
           assertSame(expected, rows)
           val exchange = assertComet(df).head
-          assert(hostile.denied > 5)
-          assert(exchange.metrics("spillCount").value > 5)
+          assert(hostile.denied > 0)
+          // The native writer asks for 1 MiB at a time.
+          assert(exchange.metrics("spillCount").value > (if (writer == "native") 0 else 5))
           val data = localFiles().filter(_.getName.endsWith(".data"))
           assert(data.length === 3)
           assert(data.map(_.length()).sum === exchange.metrics("shuffleBytesWritten").value)

@@ -1,14 +1,11 @@
 package org.apache.spark.memory
 
-import scala.util.Random
-
 import org.apache.spark.{SparkConf, SparkEnv}
 
-/** Denies most requests of a task that holds memory, up to `inARow` of them: it must spill, or do without. */
-class DenyingMemoryManager(conf: SparkConf, seed: Long, inARow: Int)
+/** Denies the first `inARow` requests of a task that holds memory, then grants one: it must spill, or do without. */
+class DenyingMemoryManager(conf: SparkConf, inARow: Int)
     extends UnifiedMemoryManager(conf, 1L << 30, 1L << 29, 2) {
 
-  private val random = new Random(seed)
   private var deniedInARow = Map.empty[Long, Int].withDefaultValue(0)
   var denied = 0
 
@@ -19,7 +16,7 @@ class DenyingMemoryManager(conf: SparkConf, seed: Long, inARow: Int)
   ): Long = synchronized {
     val begun = deniedInARow(task)
     val deny = mode == MemoryMode.OFF_HEAP && getExecutionMemoryUsageForTask(task) > 0 &&
-      begun < inARow && (begun > 0 || random.nextInt(8) > 0)
+      begun < inARow
     if (deny) {
       denied += 1
       deniedInARow += task -> (begun + 1)
