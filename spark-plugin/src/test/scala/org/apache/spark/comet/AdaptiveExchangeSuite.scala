@@ -121,6 +121,14 @@ class AdaptiveExchangeSuite extends ReferenceTests {
     _.sql("select /*+ rebalance */ * from facts")
   )((df, _) => assertComet(df))
 
+  test("exchanges keep their link to the logical plan: an empty rebalance at the top stays") {
+    withSqlConf(session, aqe) {
+      val empty = session.range(0).hint("rebalance").asInstanceOf[DataFrame]
+      assert(empty.rdd.getNumPartitions === 1)
+      assertComet(empty).foreach(exchange => assert(exchange.logicalLink.isDefined))
+    }
+  }
+
   for (on <- Seq(true, false))
     compared(s"equal exchanges are made once, AQE $on", Aqe -> on.toString)(
       _.sql("with t as (select k, count(*) c from facts group by k) " +

@@ -29,6 +29,8 @@ object ReplaceShuffleExchanges extends Rule[SparkPlan] {
             exchange.advisoryPartitionSize,
             writer
           )
+          // Spark copies tags, the link to the logical plan among them, only to a node that has none.
+          ours.copyTagsFrom(exchange)
           notNative.foreach(ours.setTagValue(NotNativeReason, _))
           ours
         case Left(reason) =>
