@@ -1,5 +1,6 @@
 //! The functions that `org.apache.spark.comet.Native` declares; its documentation is theirs.
 
+use comet_block::Codec;
 use jni::objects::{JByteArray, JByteBuffer, JClass, JLongArray, JObject};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned};
@@ -187,6 +188,13 @@ pub(crate) fn wrap<'local>(
     }
     // SAFETY: `address` is valid for `length` bytes until the JVM's next call with its owner.
     Ok(unsafe { env.new_direct_byte_buffer(address, length) }?)
+}
+
+/// The codec that the JVM numbers as block headers do.
+pub(crate) fn to_codec(id: jint, zstd_level: jint) -> Result<Codec, BridgeError> {
+    let id =
+        u8::try_from(id).map_err(|_| BridgeError::Argument(format!("codec {id} is unknown")))?;
+    Codec::from_id(id, zstd_level).map_err(BridgeError::Write)
 }
 
 pub(crate) fn to_usize(number: i64, what: &str) -> Result<usize, BridgeError> {

@@ -1,13 +1,12 @@
 //! The entry points of the row writers; see `org.apache.spark.comet.Native`.
 
-use comet_block::Codec;
 use comet_row::{RowPage, RowPointer, sort_pointers};
 use comet_shuffle_writer::{EncodeStats, RowEncoder, SortedRowsOptions};
 use jni::objects::{JByteArray, JByteBuffer, JClass, JIntArray, JLongArray};
 use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
 
-use crate::entry::{close, to_jlong, to_usize, wrap};
+use crate::entry::{close, to_codec, to_jlong, to_usize, wrap};
 use crate::error::{BridgeError, guarded};
 use crate::handle;
 
@@ -22,9 +21,7 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_newRowEncoder<'local>(
 ) -> jlong {
     guarded(env, |env| {
         let descriptor = env.convert_byte_array(&schema)?;
-        let codec = u8::try_from(codec)
-            .map_err(|_| BridgeError::Argument(format!("codec {codec} is unknown")))?;
-        let codec = Codec::from_id(codec, zstd_level).map_err(BridgeError::Write)?;
+        let codec = to_codec(codec, zstd_level)?;
         Ok(handle::open(RowEncoder::new(&descriptor, codec)?))
     })
 }

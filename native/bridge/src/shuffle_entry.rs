@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use comet_block::Codec;
 use comet_shuffle_writer::ChecksumAlgorithm;
 use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject, JString};
 use jni::sys::{jboolean, jint, jlong};
 
-use crate::entry::{close, to_jlong, to_usize};
+use crate::entry::{close, to_codec, to_jlong, to_usize};
 use crate::error::{BridgeError, guarded};
 use crate::handle;
 use crate::shuffle_writer::{NativeShuffleWriter, WriterReport, WriterSettings};
@@ -34,12 +33,10 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_newShuffleWriter<'loca
     task: JObject<'local>,
 ) -> jlong {
     guarded(env, |env| {
-        let codec_id = u8::try_from(codec)
-            .map_err(|_| BridgeError::Argument(format!("codec {codec} is unknown")))?;
         let limit = to_usize(max_buffer_bytes, "limit of buffered bytes")?;
         let settings = WriterSettings {
             data_file: data_file.try_to_string(env)?,
-            codec: Codec::from_id(codec_id, zstd_level).map_err(BridgeError::Write)?,
+            codec: to_codec(codec, zstd_level)?,
             block_rows: to_usize(block_rows.into(), "rows of a block")?,
             max_block_bytes: to_usize(max_block_bytes, "bytes of a block")?,
             write_buffer_size: to_usize(write_buffer_size, "size of the write buffer")?,

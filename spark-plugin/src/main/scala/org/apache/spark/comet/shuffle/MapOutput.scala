@@ -16,9 +16,6 @@ private class MapOutput(
   private var partition = -1
   private var current: PartitionOutput = _
 
-  /** The partition that is being written; -1 before the first. */
-  def lastPartition: Int = partition
-
   /** Where the bytes of `partition` go, after those of all earlier partitions. */
   def sink(partition: Int): ByteSink = {
     if (partition != this.partition) {

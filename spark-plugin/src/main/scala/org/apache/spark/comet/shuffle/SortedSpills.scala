@@ -1,6 +1,12 @@
 package org.apache.spark.comet.shuffle
 
-import java.io.{BufferedInputStream, BufferedOutputStream, DataInputStream, DataOutputStream}
+import java.io.{
+  BufferedInputStream,
+  BufferedOutputStream,
+  DataInputStream,
+  DataOutputStream,
+  InputStream
+}
 import java.nio.ByteBuffer
 import java.util.PriorityQueue
 
@@ -70,7 +76,7 @@ private class SpillMerge(spillFile: SpillFile, cursors: Seq[SpillCursor]) extend
 }
 
 /** A place in one spill. The order of cursors is that of their partitions, then that of the spills. */
-private class SpillCursor(stream: java.io.InputStream, private val spill: Int)
+private class SpillCursor(stream: InputStream, private val spill: Int)
     extends Comparable[SpillCursor] with AutoCloseable {
 
   private val in =

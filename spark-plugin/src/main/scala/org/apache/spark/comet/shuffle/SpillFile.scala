@@ -27,18 +27,17 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
   def length: Long = end
 
   /** Appends an extent; returns its bytes in the file, which end at [[length]]. */
-  def append(bytes: ByteBuffer): Long = withPath {
-    open()
-    val start = end
+  def append(bytes: ByteBuffer): Long =
     if (serializerManager.encryptionEnabled) {
-      val stream = serializerManager.wrapForEncryption(output)
-      try ByteBuffers.copy(bytes, stream)
-      finally stream.close()
+      appendStream(ByteBuffers.copy(bytes, _))
     } else {
-      end += ByteBuffers.writeFully(bytes, channel.position(end))
+      withPath {
+        open()
+        val written = ByteBuffers.writeFully(bytes, channel.position(end))
+        end += written
+        written.toLong
+      }
     }
-    end - start
-  }
 
   /** Appends what `body` writes as an extent; returns its bytes in the file, which end at [[length]]. */
   def appendStream(body: OutputStream => Unit): Long = withPath {
@@ -56,18 +55,20 @@ class SpillFile(diskBlockManager: DiskBlockManager, serializerManager: Serialize
   }
 
   /** Reads an extent, in pieces. */
-  def read(offset: Long, length: Long, sink: ByteSink): Unit = withPath {
+  def read(offset: Long, length: Long, sink: ByteSink): Unit = {
     val stream = openStream(offset, length)
-    try {
-      val piece = new Array[Byte](SpillFile.PieceBytes)
-      var count = stream.read(piece)
-      while (count >= 0) {
-        sink.write(ByteBuffer.wrap(piece, 0, count))
-        count = stream.read(piece)
-      }
-    } finally
-      // Frees what decryption holds; the channel stays open.
-      stream.close()
+    withPath {
+      try {
+        val piece = new Array[Byte](SpillFile.PieceBytes)
+        var count = stream.read(piece)
+        while (count >= 0) {
+          sink.write(ByteBuffer.wrap(piece, 0, count))
+          count = stream.read(piece)
+        }
+      } finally
+        // Frees what decryption holds; the channel stays open.
+        stream.close()
+    }
   }
 
   /** Closes and deletes the file. */

@@ -1,5 +1,7 @@
 package org.apache.spark.comet.shuffle
 
+import java.nio.ByteBuffer
+
 import org.apache.spark.comet.Native
 import org.apache.spark.comet.memory.CometShuffleMemoryAllocator
 import org.apache.spark.unsafe.Platform
@@ -100,7 +102,7 @@ class SortedRows(start: Long, count: Int, pages: RowPages) {
   def foreachBlocks(
       encoder: RowEncoder,
       last: Boolean
-  )(body: (Int, java.nio.ByteBuffer) => Unit): Unit = {
+  )(body: (Int, ByteBuffer) => Unit): Unit = {
     var done = 0
     while (done < count) {
       val encoded = encoder.encodeSorted(
