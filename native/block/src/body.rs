@@ -5,56 +5,51 @@ use arrow_buffer::ToByteSlice;
 
 use crate::bits::BitAppender;
 use crate::column::{Column, Layout, malformed, nulls};
-use crate::template::number;
-use crate::{BlockError, RowRange};
+use crate::{BlockError, RowRange, types};
 
-/// What a message says about its body: kept between blocks for the memory.
-#[derive(Default)]
-pub(crate) struct BodyParts {
-    /// A length and a null count for each array.
-    pub(crate) nodes: Vec<u8>,
-    /// An offset and a length for each buffer.
-    pub(crate) buffers: Vec<u8>,
+/// As much as a buffer may need.
+const PADDING: [u8; types::MAX_ALIGNMENT] = [0; types::MAX_ALIGNMENT];
+
+/// Is told what a body holds while it is appended, in the order of the message's parts.
+pub(crate) trait Notes {
+    /// The next array has `length` values, of which `nulls` are null.
+    fn array(&mut self, length: usize, nulls: usize);
+    /// The next buffer begins at `offset` of the body and has `length` bytes.
+    fn buffer(&mut self, offset: usize, length: usize);
+    /// The offsets of the last array span `length` bytes or items.
+    fn span(&mut self, length: usize);
 }
 
-impl BodyParts {
-    /// Appends the body of `ranges` of `columns`, `rows` rows in all, to `out`, and notes its parts.
-    /// Returns the body's length.
-    pub(crate) fn append(
-        &mut self,
-        columns: &[Column],
-        ranges: &[RowRange],
-        rows: usize,
-        alignment: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<usize, BlockError> {
-        self.nodes.clear();
-        self.buffers.clear();
-        let mut body = Body {
-            start: out.len(),
-            out,
-            alignment,
-            parts: self,
-        };
-        for column in columns {
-            body.column(column, ranges, rows)?;
-        }
-        Ok(body.out.len() - body.start)
+/// Appends the body of `ranges` of `columns`, `rows` rows in all, to `out`. Returns its length.
+pub(crate) fn append<N: Notes>(
+    columns: &[Column],
+    ranges: &[RowRange],
+    rows: usize,
+    alignment: usize,
+    notes: &mut N,
+    out: &mut Vec<u8>,
+) -> Result<usize, BlockError> {
+    let start = out.len();
+    let mut body = Body {
+        start,
+        out,
+        alignment,
+        notes,
+    };
+    for column in columns {
+        body.column(column, ranges, rows)?;
     }
-
-    pub(crate) fn memory_size(&self) -> usize {
-        self.nodes.capacity() + self.buffers.capacity()
-    }
+    Ok(out.len() - start)
 }
 
-struct Body<'a> {
+struct Body<'a, N> {
     out: &'a mut Vec<u8>,
     start: usize,
     alignment: usize,
-    parts: &'a mut BodyParts,
+    notes: &'a mut N,
 }
 
-impl Body<'_> {
+impl<N: Notes> Body<'_, N> {
     /// Appends `ranges` of `column`, which are `length` values.
     fn column(
         &mut self,
@@ -62,13 +57,11 @@ impl Body<'_> {
         ranges: &[RowRange],
         length: usize,
     ) -> Result<(), BlockError> {
-        self.parts.nodes.extend_from_slice(&number(length));
         if column.layout == Layout::Null {
-            self.parts.nodes.extend_from_slice(&number(length));
+            self.notes.array(length, length);
             return Ok(());
         }
-        let nulls = self.validity(column, ranges, length)?;
-        self.parts.nodes.extend_from_slice(&number(nulls));
+        self.validity(column, ranges, length)?;
         match column.layout {
             Layout::Null => Ok(()),
             Layout::Bits => self.bits(column, ranges),
@@ -99,13 +92,13 @@ impl Body<'_> {
         children.try_for_each(|child| self.column(child, ranges, length))
     }
 
-    /// Appends the validity bitmap, which is empty without nulls, and returns their number.
+    /// Appends the validity bitmap, which is empty without nulls.
     fn validity(
         &mut self,
         column: &Column,
         ranges: &[RowRange],
         length: usize,
-    ) -> Result<usize, BlockError> {
+    ) -> Result<(), BlockError> {
         let buffer = self.begin();
         let mut count = 0;
         if column.has_nulls {
@@ -126,8 +119,9 @@ impl Body<'_> {
                 self.out.truncate(buffer);
             }
         }
+        self.notes.array(length, count);
         self.end(buffer);
-        Ok(count)
+        Ok(())
     }
 
     fn bits(&mut self, column: &Column, ranges: &[RowRange]) -> Result<(), BlockError> {
@@ -220,6 +214,7 @@ impl Body<'_> {
             }
         }
         self.end(buffer);
+        self.notes.span(end.as_usize());
         Ok(end.as_usize())
     }
 
@@ -232,10 +227,9 @@ impl Body<'_> {
         let length = self.out.len() - start;
         // Where an empty buffer lies is of no meaning, and zeros compress best.
         let offset = if length == 0 { 0 } else { start - self.start };
-        let buffers = &mut self.parts.buffers;
-        buffers.extend_from_slice(&number(offset));
-        buffers.extend_from_slice(&number(length));
-        let padded = length.next_multiple_of(self.alignment);
-        self.out.resize(start + padded, 0);
+        self.notes.buffer(offset, length);
+        let padding = length.next_multiple_of(self.alignment) - length;
+        self.out
+            .extend_from_slice(PADDING.get(..padding).unwrap_or_default());
     }
 }

@@ -42,7 +42,7 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    fn of(data_type: &DataType) -> Option<Self> {
+    pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Bits,
@@ -62,21 +62,16 @@ impl Column {
     pub(crate) fn new(data_type: &DataType, arrays: Vec<ArrayData>) -> Result<Self, BlockError> {
         let unsupported = || BlockError::Unsupported(format!("type {data_type}"));
         let layout = Layout::of(data_type).ok_or_else(unsupported)?;
-        let children = match data_type {
-            DataType::List(child)
-            | DataType::LargeList(child)
-            | DataType::FixedSizeList(child, _)
-            | DataType::Map(child, _) => vec![child.data_type()],
-            DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
-            _ => Vec::new(),
-        };
-        let children = children.into_iter().enumerate().map(|(index, data_type)| {
-            let arrays = arrays.iter().map(|array| child(array, index, layout));
-            Self::new(
-                data_type,
-                arrays.collect::<Option<_>>().ok_or_else(malformed)?,
-            )
-        });
+        let children = child_types(data_type)
+            .into_iter()
+            .enumerate()
+            .map(|(index, data_type)| {
+                let arrays = arrays.iter().map(|array| child(array, index, layout));
+                Self::new(
+                    data_type,
+                    arrays.collect::<Option<_>>().ok_or_else(malformed)?,
+                )
+            });
         Ok(Self {
             children: children.collect::<Result<_, _>>()?,
             layout,
@@ -183,6 +178,18 @@ impl Column {
         }
         let offsets = self.arrays.get(range.batch)?.buffer::<O>(0);
         offsets.get(range.start..=range.start + range.length)
+    }
+}
+
+/// The types of the columns of a struct, of the items of a list.
+pub(crate) fn child_types(data_type: &DataType) -> Vec<&DataType> {
+    match data_type {
+        DataType::List(child)
+        | DataType::LargeList(child)
+        | DataType::FixedSizeList(child, _)
+        | DataType::Map(child, _) => vec![child.data_type()],
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -16,9 +16,7 @@ use crate::codec;
 
 const MAGIC: [u8; 2] = *b"CB";
 const VERSION: u8 = 1;
-const KIND_IPC: u8 = 1;
 const FLAG_LAST: u8 = 1;
-const FLAG_NO_SCHEMA: u8 = 2;
 /// Where the checksum lies; it is the only part of a block that it doesn't cover.
 const CHECKSUM_AT: usize = 12;
 
@@ -26,9 +24,27 @@ const CHECKSUM_AT: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadKind {
-    /// An Arrow IPC stream: the schema message, unless the block is too small to hold one, and one
-    /// record batch message.
+    /// An Arrow IPC stream: the schema message and one record batch message.
     Ipc,
+    /// The body of a record batch message alone, behind the few numbers of the message that don't
+    /// follow from the schema and the row count. For small blocks.
+    IpcBody,
+}
+
+impl PayloadKind {
+    fn of(id: u8) -> Option<Self> {
+        [Self::Ipc, Self::IpcBody]
+            .into_iter()
+            .find(|kind| kind.id() == id)
+    }
+
+    /// The number in the header; 2 is reserved for `compact`.
+    fn id(self) -> u8 {
+        match self {
+            Self::Ipc => 1,
+            Self::IpcBody => 3,
+        }
+    }
 }
 
 /// A block's header, with every field checked for what can be checked without the stored bytes.
@@ -36,7 +52,7 @@ pub enum PayloadKind {
 pub struct BlockHeader {
     pub(crate) codec: u8,
     pub(crate) last: bool,
-    pub(crate) no_schema: bool,
+    pub(crate) kind: PayloadKind,
     pub(crate) fingerprint: u32,
     pub(crate) checksum: u32,
     pub(crate) rows: u32,
@@ -70,13 +86,15 @@ impl BlockHeader {
         }
         let [version, kind, codec, flags] = cursor.take::<4>()?;
         expect("format version", u64::from(VERSION), u64::from(version))?;
-        expect("payload kind", u64::from(KIND_IPC), u64::from(kind))?;
+        let kind = PayloadKind::of(kind).ok_or_else(|| {
+            BlockError::corrupt(format!("payload kind: expected 1 or 3, found {kind}"))
+        })?;
         if codec::name(codec).is_none() {
             return Err(BlockError::corrupt(format!(
                 "expected codec 0 to 3, found {codec}"
             )));
         }
-        let undefined = flags & !(FLAG_LAST | FLAG_NO_SCHEMA);
+        let undefined = flags & !FLAG_LAST;
         expect("undefined flags", 0, u64::from(undefined))?;
         let reserved = u16::from_le_bytes(cursor.take()?);
         expect("reserved bytes 6 and 7", 0, u64::from(reserved))?;
@@ -87,7 +105,7 @@ impl BlockHeader {
         let header = Self {
             codec,
             last: flags & FLAG_LAST != 0,
-            no_schema: flags & FLAG_NO_SCHEMA != 0,
+            kind,
             fingerprint,
             checksum,
             rows,
@@ -100,17 +118,12 @@ impl BlockHeader {
 
     /// What the stored bytes hold once they are decompressed.
     pub fn kind(&self) -> PayloadKind {
-        PayloadKind::Ipc
+        self.kind
     }
 
     /// The codec of the stored bytes: 0 none, 1 lz4, 2 zstd, 3 snappy.
     pub fn codec_id(&self) -> u8 {
         self.codec
-    }
-
-    /// Whether the payload starts with the schema message.
-    pub fn has_schema(&self) -> bool {
-        !self.no_schema
     }
 
     /// Whether this is the last block that its map task wrote for the partition.
@@ -182,13 +195,8 @@ impl BlockHeader {
     pub(crate) fn to_bytes(self, stored: &[u8]) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         let last = if self.last { FLAG_LAST } else { 0 };
-        let no_schema = if self.no_schema { FLAG_NO_SCHEMA } else { 0 };
         put(&mut bytes, 0, &MAGIC);
-        put(
-            &mut bytes,
-            2,
-            &[VERSION, KIND_IPC, self.codec, last | no_schema],
-        );
+        put(&mut bytes, 2, &[VERSION, self.kind.id(), self.codec, last]);
         put(&mut bytes, 8, &self.fingerprint.to_le_bytes());
         put(&mut bytes, 16, &self.rows.to_le_bytes());
         put(&mut bytes, 24, &self.raw_length.to_le_bytes());
@@ -213,11 +221,16 @@ impl BlockHeader {
                 "expected fewer than the {raw} raw bytes in a compressed block, found {stored}"
             )));
         }
-        // Only the end marker has no payload: even a batch of no columns has a message.
+        // Only the end marker has no payload: a batch of no columns has a message.
         if raw == 0 {
             expect("rows of an end marker", 0, u64::from(self.rows))?;
             expect("last flag of an end marker", 1, u64::from(self.last))?;
-            expect("schema flag of an end marker", 0, u64::from(self.no_schema))?;
+            let kind = u64::from(self.kind.id());
+            expect(
+                "kind of an end marker",
+                u64::from(PayloadKind::Ipc.id()),
+                kind,
+            )?;
         }
         Ok(())
     }

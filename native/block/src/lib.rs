@@ -7,6 +7,7 @@
 //!  +--------------------+----------------------------+   +--------------------+-----
 //!   lengths, codec, rows,  one Arrow IPC stream: a
 //!   fingerprint, checksum  schema and a record batch
+//!                          (small blocks: its body)
 //! ```
 //!
 //! A partition is a run of such blocks, and partitions concatenate. `docs/block-format.md` draws
@@ -49,9 +50,11 @@ mod body;
 mod codec;
 mod column;
 mod decompress;
+mod encoder;
 mod error;
 mod fingerprint;
 mod header;
+mod ipc_body;
 mod layout;
 mod message;
 mod reader;

@@ -5,8 +5,7 @@
 //!  ffffffff  length  record batch message, padded   body
 //! ```
 //!
-//! Small blocks leave the schema message out. An end-of-stream mark may follow, which our writer
-//! leaves out, too.
+//! An end-of-stream mark may follow, which our writer leaves out.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::{Message, MetadataVersion, RecordBatch, root_as_message};
@@ -21,24 +20,18 @@ const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 /// The bytes of a message before its flatbuffer.
 pub(crate) const PREFIX: usize = 8;
 
-/// A payload, cut into its parts.
+/// The record batch of a payload, cut into its parts.
 pub(crate) struct Payload<'a> {
-    /// The schema message with its prefix and padding, if there is one.
-    pub(crate) schema_message: Option<&'a [u8]>,
-    /// The record batch: what its arrays are and where their buffers lie.
+    /// What the arrays are and where their buffers lie.
     pub(crate) batch: RecordBatch<'a>,
-    /// The buffers of the record batch.
+    /// The buffers.
     pub(crate) body: Buffer,
 }
 
 impl<'a> Payload<'a> {
-    pub(crate) fn split(raw: &'a Buffer, has_schema: bool) -> Result<Self, BlockError> {
-        let (schema_message, rest) = if has_schema {
-            let (message, rest) = split_message(raw, "schema")?;
-            (Some(message), rest)
-        } else {
-            (None, raw.as_slice())
-        };
+    /// Splits a stream into the schema message, with its prefix and padding, and the rest.
+    pub(crate) fn split(raw: &'a Buffer) -> Result<(&'a [u8], Self), BlockError> {
+        let (schema_message, rest) = split_message(raw, "schema")?;
         let (batch_message, rest) = split_message(rest, "record batch")?;
         let message = header(batch_message)?;
         let body_length = usize::try_from(message.bodyLength())
@@ -58,11 +51,11 @@ impl<'a> Payload<'a> {
             )));
         }
         let start = raw.len() - rest.len();
-        Ok(Self {
-            schema_message,
+        let payload = Self {
             batch: record_batch(message)?,
             body: raw.slice_with_length(start, body_length),
-        })
+        };
+        Ok((schema_message, payload))
     }
 }
 

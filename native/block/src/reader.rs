@@ -7,16 +7,17 @@ use arrow_ipc::reader::RecordBatchDecoder;
 use arrow_schema::SchemaRef;
 
 use crate::decompress::Decompressor;
+use crate::encoder::ipc_stream;
 use crate::fingerprint::schema_fingerprint;
+use crate::ipc_body::IpcBodyReader;
 use crate::message::{self, Payload};
-use crate::writer::ipc_stream;
-use crate::{BlockError, BlockHeader, layout, schema_match, types};
+use crate::{BlockError, BlockHeader, PayloadKind, layout, schema_match, types};
 
 /// One block, decoded.
 #[derive(Debug, Clone)]
 pub struct DecodedBlock {
     /// The rows, with the reader's schema. All arrays start at offset 0 of their buffers and share
-    /// one allocation.
+    /// one allocation, but for wide decimals of small blocks, which may have to be moved.
     pub batch: RecordBatch,
     /// The length of the whole block in bytes: where the next one starts.
     pub length: usize,
@@ -29,6 +30,7 @@ pub struct BlockReader {
     schema: SchemaRef,
     fingerprint: u32,
     decompressor: Decompressor,
+    body_reader: IpcBodyReader,
     /// The schema message that was last found to match: comparing bytes is all that most blocks
     /// need.
     schema_message: Vec<u8>,
@@ -48,6 +50,7 @@ impl BlockReader {
             fingerprint: schema_fingerprint(&schema),
             schema_message: ipc_stream(&schema)?.get_ref().clone(),
             decompressor: Decompressor::new(),
+            body_reader: IpcBodyReader::new(&schema)?,
             dictionaries: HashMap::new(),
             schema,
         })
@@ -89,14 +92,18 @@ impl BlockReader {
         let raw = self
             .decompressor
             .decompress(header.codec_id(), stored, header.raw_length())?;
-        let payload = Payload::split(&raw, header.has_schema())?;
-        if let Some(found) = payload.schema_message
-            && found != self.schema_message
-        {
-            schema_match::check(message::header(found)?, &self.schema)?;
-            self.schema_message.clear();
-            self.schema_message.extend_from_slice(found);
-        }
+        let payload = match header.kind() {
+            PayloadKind::Ipc => {
+                let (found, payload) = Payload::split(&raw)?;
+                if found != self.schema_message {
+                    schema_match::check(message::header(found)?, &self.schema)?;
+                    self.schema_message.clear();
+                    self.schema_message.extend_from_slice(found);
+                }
+                payload
+            }
+            PayloadKind::IpcBody => self.body_reader.payload(&raw, header.rows())?,
+        };
         let batch = payload.batch;
         let rows = i64::from(header.rows());
         if batch.length() != rows {

@@ -11,8 +11,9 @@ use arrow_ipc::{Message, RecordBatch as BatchMessage};
 use arrow_schema::{Field, Schema};
 
 use crate::BlockError;
+use crate::body::Notes;
+use crate::encoder::ipc_stream;
 use crate::message::{self, PREFIX};
-use crate::writer::ipc_stream;
 
 const NUMBER: usize = 8;
 
@@ -28,12 +29,36 @@ pub(crate) struct MessageTemplate {
     buffers: Range<usize>,
 }
 
-/// The numbers of one message.
-pub(crate) struct Numbers<'a> {
-    pub(crate) rows: usize,
-    pub(crate) body_length: usize,
-    pub(crate) nodes: &'a [u8],
-    pub(crate) buffers: &'a [u8],
+/// What one message says about its arrays: kept between blocks for the memory.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    nodes: Vec<u8>,
+    buffers: Vec<u8>,
+}
+
+impl Numbers {
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.buffers.clear();
+    }
+
+    pub(crate) fn memory_size(&self) -> usize {
+        self.nodes.capacity() + self.buffers.capacity()
+    }
+}
+
+impl Notes for Numbers {
+    fn array(&mut self, length: usize, nulls: usize) {
+        self.nodes.extend_from_slice(&number(length));
+        self.nodes.extend_from_slice(&number(nulls));
+    }
+
+    fn buffer(&mut self, offset: usize, length: usize) {
+        self.buffers.extend_from_slice(&number(offset));
+        self.buffers.extend_from_slice(&number(length));
+    }
+
+    fn span(&mut self, _length: usize) {}
 }
 
 impl MessageTemplate {
@@ -68,27 +93,33 @@ impl MessageTemplate {
         &self.message
     }
 
-    /// Puts `numbers` into a copy of the message. Returns nothing if they are not those of a batch
-    /// of the schema.
+    /// Puts into a copy of the message what a batch of `rows` rows with a body of `body_length`
+    /// bytes has. Returns nothing if `numbers` are not those of a batch of the schema.
     #[must_use]
-    pub(crate) fn fill(&self, message: &mut [u8], numbers: &Numbers<'_>) -> Option<()> {
+    pub(crate) fn fill(
+        &self,
+        message: &mut [u8],
+        rows: usize,
+        body_length: usize,
+        numbers: &Numbers,
+    ) -> Option<()> {
         let mut put = |at: &Range<usize>, bytes: &[u8]| {
             let place = message.get_mut(at.clone());
             let place = place.filter(|place| place.len() == bytes.len())?;
             place.copy_from_slice(bytes);
             Some(())
         };
-        put(&self.rows, &number(numbers.rows))?;
+        put(&self.rows, &number(rows))?;
         if let Some(at) = &self.body_length {
-            put(at, &number(numbers.body_length))?;
+            put(at, &number(body_length))?;
         }
-        put(&self.nodes, numbers.nodes)?;
-        put(&self.buffers, numbers.buffers)
+        put(&self.nodes, &numbers.nodes)?;
+        put(&self.buffers, &numbers.buffers)
     }
 }
 
 /// A number as messages hold it.
-pub(crate) fn number(value: usize) -> [u8; NUMBER] {
+fn number(value: usize) -> [u8; NUMBER] {
     u64::try_from(value).unwrap_or(u64::MAX).to_le_bytes()
 }
 

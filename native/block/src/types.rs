@@ -41,11 +41,14 @@ fn unsupported(field: &Field) -> BlockError {
     ))
 }
 
+/// The largest alignment of buffers within a payload in bytes.
+pub(crate) const MAX_ALIGNMENT: usize = 16;
+
 /// The alignment of buffers within a payload: small, since small blocks are mostly padding, but
 /// such that the reader can use every buffer where it lies.
 pub(crate) fn alignment(schema: &Schema) -> usize {
     let widest = schema.fields().iter().any(|field| has_wide(field));
-    if widest { 16 } else { 8 }
+    if widest { MAX_ALIGNMENT } else { 8 }
 }
 
 fn has_wide(field: &Field) -> bool {

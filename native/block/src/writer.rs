@@ -4,15 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::MetadataVersion;
-use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 
-use crate::body::BodyParts;
 use crate::codec::{self, Compressor};
+use crate::encoder::{Encoder, make_room};
 use crate::fingerprint::schema_fingerprint;
-use crate::template::{MessageTemplate, Numbers};
-use crate::{BlockError, BlockHeader, BlockRows, Codec, RowRange, types};
+use crate::{BlockError, BlockHeader, BlockRows, Codec, PayloadKind, RowRange, types};
 
 /// What one block holds and what it cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,14 +26,6 @@ pub struct BlockStats {
     pub compress_nanos: u64,
 }
 
-/// The bytes of blocks of fewer rows are not worth being computed beforehand.
-const MEASURED_ROWS: usize = 64;
-/// How much a buffer grows beyond what is needed at once.
-const MAX_SLACK: usize = 256 << 10;
-/// A payload of measured rows holds the schema message if its columns take at least this many times
-/// its bytes. In smaller ones it would be much of what they cost, and their readers know it.
-const MIN_BODY_PER_SCHEMA: usize = 64;
-
 /// Writes batches of one schema as blocks. Scratch memory and codec contexts live as long as the
 /// writer, so one writer should serve all partitions of a task.
 pub struct BlockWriter {
@@ -48,21 +37,6 @@ pub struct BlockWriter {
     /// The payload that is to be compressed.
     raw: Vec<u8>,
     compressor: Compressor,
-}
-
-/// Makes payloads.
-struct Encoder {
-    /// What payloads start with that are large enough.
-    schema_message: Vec<u8>,
-    message: MessageTemplate,
-    alignment: usize,
-    parts: BodyParts,
-}
-
-/// What the header says of a payload.
-struct Encoded {
-    rows: u32,
-    no_schema: bool,
 }
 
 impl BlockWriter {
@@ -78,7 +52,7 @@ impl BlockWriter {
             template: BlockHeader {
                 codec: codec.id(),
                 last: false,
-                no_schema: false,
+                kind: PayloadKind::Ipc,
                 fingerprint: schema_fingerprint(&schema),
                 checksum: 0,
                 rows: 0,
@@ -186,7 +160,7 @@ impl BlockWriter {
         let header = BlockHeader {
             last,
             rows: encoded.rows,
-            no_schema: encoded.no_schema,
+            kind: encoded.kind,
             raw_length: length,
             stored_length: length,
             ..self.template
@@ -226,7 +200,7 @@ impl BlockWriter {
             codec,
             last,
             rows: encoded.rows,
-            no_schema: encoded.no_schema,
+            kind: encoded.kind,
             raw_length,
             stored_length,
             ..self.template
@@ -241,82 +215,6 @@ impl BlockWriter {
             encode_nanos,
             compress_nanos,
         })
-    }
-}
-
-impl Encoder {
-    fn new(schema: &Schema) -> Result<Self, BlockError> {
-        Ok(Self {
-            schema_message: ipc_stream(schema)?.get_ref().clone(),
-            message: MessageTemplate::new(schema)?,
-            alignment: types::alignment(schema),
-            parts: BodyParts::default(),
-        })
-    }
-
-    /// Appends the payload of the rows `ranges`.
-    fn append(
-        &mut self,
-        rows: &BlockRows,
-        ranges: &[RowRange],
-        out: &mut Vec<u8>,
-    ) -> Result<Encoded, BlockError> {
-        let lengths = ranges.iter().map(|range| range.length);
-        let length = lengths.fold(0, usize::saturating_add);
-        let limit = |_| BlockError::Limit(format!("{length} rows"));
-        let count = u32::try_from(length).map_err(limit)?;
-        let mut no_schema = true;
-        if length >= MEASURED_ROWS {
-            let bytes = ranges.iter().map(|range| rows.bytes(*range));
-            let bytes = bytes.fold(0, usize::saturating_add);
-            // What buffers are padded with is less than twice what the message says about them.
-            let parts = self.schema_message.len() + 3 * self.message.message().len();
-            make_room(out, parts.saturating_add(bytes));
-            no_schema = bytes < self.schema_message.len() * MIN_BODY_PER_SCHEMA;
-        }
-        if !no_schema {
-            out.extend_from_slice(&self.schema_message);
-        }
-        let start = out.len();
-        out.extend_from_slice(self.message.message());
-        let end = out.len();
-        let parts = &mut self.parts;
-        let body_length = parts.append(rows.columns(), ranges, length, self.alignment, out)?;
-        let numbers = Numbers {
-            rows: length,
-            body_length,
-            nodes: &parts.nodes,
-            buffers: &parts.buffers,
-        };
-        let message = out.get_mut(start..end).unwrap_or_default();
-        let filled = self.message.fill(message, &numbers);
-        filled.ok_or_else(|| BlockError::Schema("arrays with other buffers".to_owned()))?;
-        Ok(Encoded {
-            rows: count,
-            no_schema,
-        })
-    }
-
-    fn memory_size(&self) -> usize {
-        self.schema_message.capacity() + self.message.message().len() + self.parts.memory_size()
-    }
-}
-
-/// An IPC stream whose output so far is the schema message.
-pub(crate) fn ipc_stream(schema: &Schema) -> Result<StreamWriter<Vec<u8>>, BlockError> {
-    let options = IpcWriteOptions::try_new(types::alignment(schema), false, MetadataVersion::V5)?;
-    Ok(StreamWriter::try_new_with_options(
-        Vec::new(),
-        schema,
-        options,
-    )?)
-}
-
-/// Makes room for `bytes` more. Doubling, as vectors do, would hold much memory for nothing where
-/// blocks are large.
-fn make_room(out: &mut Vec<u8>, bytes: usize) {
-    if out.capacity() - out.len() < bytes {
-        out.reserve_exact(bytes.max(out.capacity().min(MAX_SLACK)));
     }
 }
 

@@ -22,12 +22,11 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
-use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::{MetadataVersion, root_as_message};
 use arrow_schema::{DataType, Schema};
 use comet_block::{BlockError, BlockReader, BlockRows, BlockWriter, Codec, RowRange};
-use common::{HEADER, NO_SCHEMA, all_null, all_types, batch_of, block_of};
+use common::{HEADER, IPC, IPC_BODY, KIND, all_null, all_types, batch_of, block_of};
 
 fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
     let options = IpcWriteOptions::try_new(alignment, false, MetadataVersion::V5).unwrap();
@@ -68,22 +67,28 @@ fn alignment(batch: &RecordBatch) -> usize {
 
 #[track_caller]
 fn assert_same(batch: &RecordBatch) {
-    let block = block_of(batch, Codec::None, true);
-    assert_eq!(as_stream(&block, batch), by_arrow(batch, alignment(batch)));
+    assert_same_payload(&block_of(batch, Codec::None, true), batch);
 }
 
-/// The payload of an uncompressed block of `batch`, with the schema message if it has none.
-fn as_stream(block: &[u8], batch: &RecordBatch) -> Vec<u8> {
-    let mut stream = Vec::new();
-    if block[5] & NO_SCHEMA != 0 {
-        stream = by_arrow(batch, alignment(batch));
-        stream.truncate(schema_length(&stream));
+/// Compares an uncompressed block with what Arrow makes of `batch`: all of a stream, and of small
+/// blocks the body.
+#[track_caller]
+fn assert_same_payload(block: &[u8], batch: &RecordBatch) {
+    let payload = &block[HEADER..];
+    if block[KIND] == IPC {
+        assert_eq!(payload, by_arrow(batch, alignment(batch)));
+        return;
     }
-    stream.extend_from_slice(&block[HEADER..]);
-    stream
+    assert_eq!(block[KIND], IPC_BODY);
+    let stream = by_arrow(batch, 8);
+    let messages = schema_length(&stream);
+    let body = &stream[messages + schema_length(&stream[messages..])..];
+    assert_eq!(&payload[payload.len() - body.len()..], body);
+    let read = BlockReader::new(batch.schema()).unwrap().read(block);
+    assert_eq!(&read.unwrap().batch, batch);
 }
 
-/// The length of the message that a stream starts with.
+/// The length of the message that `stream` starts with.
 fn schema_length(stream: &[u8]) -> usize {
     u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize + 8
 }
@@ -92,6 +97,8 @@ fn schema_length(stream: &[u8]) -> usize {
 fn bytes_are_those_of_arrow() {
     for rows in [1, 2, 8, 9, 63, 64, 65, 1000] {
         let batch = all_types(rows);
+        let block = block_of(&batch, Codec::None, true);
+        assert_eq!(block[KIND], if rows < 1000 { IPC_BODY } else { IPC });
         assert_same(&batch);
         // With one row there is a column without bytes, whose length Arrow leaves out.
         for column in batch.columns().iter().filter(|_| rows > 1) {
@@ -102,7 +109,7 @@ fn bytes_are_those_of_arrow() {
 }
 
 #[test]
-fn blocks_hold_the_schema_where_it_costs_little() {
+fn blocks_hold_messages_where_they_cost_little() {
     let numbers = |rows: usize| {
         batch_of(vec![Arc::new(Int64Array::from_iter_values(
             (0..rows).map(|row| i64::try_from(row).unwrap()),
@@ -110,15 +117,15 @@ fn blocks_hold_the_schema_where_it_costs_little() {
     };
     let schema = schema_length(&by_arrow(&numbers(1), 8));
     let enough = schema * 64 / size_of::<i64>();
-    for (rows, has_schema) in [(1, false), (enough - 1, false), (enough, true)] {
+    for (rows, kind) in [(1, IPC_BODY), (enough - 1, IPC_BODY), (enough, IPC)] {
         let block = block_of(&numbers(rows), Codec::None, true);
-        assert_eq!(block[5] & NO_SCHEMA == 0, has_schema, "{rows} rows");
+        assert_eq!(block[KIND], kind, "{rows} rows");
         assert_same(&numbers(rows));
     }
     let wide = batch_of(vec![
         Arc::new(BinaryArray::from_iter_values([vec![0; 1 << 20]])) as ArrayRef,
     ]);
-    assert_eq!(block_of(&wide, Codec::None, true)[5] & NO_SCHEMA, NO_SCHEMA);
+    assert_eq!(block_of(&wide, Codec::None, true)[KIND], IPC_BODY);
 }
 
 #[test]
@@ -161,9 +168,6 @@ fn a_range_is_a_slice() {
             assert_eq!(stats.unwrap().rows as usize, end - start);
             assert_eq!(reader.read(&block).unwrap().batch, expected);
             assert_eq!(block, block_of(&expected, Codec::None, false));
-            let stream = as_stream(&block, &expected);
-            let mut stream = StreamReader::try_new(stream.as_slice(), None).unwrap();
-            assert_eq!(stream.next().unwrap().unwrap(), expected);
             let estimate = rows.bytes(range);
             let written = block.len() - block_of(&batch.slice(0, 0), Codec::None, false).len();
             assert!(estimate + 1500 > written && estimate < written + 1500);

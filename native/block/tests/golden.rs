@@ -24,7 +24,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{ArrayRef, BinaryArray, Decimal128Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use comet_block::{BlockHeader, BlockReader, BlockWriter, Codec};
+use comet_block::{BlockHeader, BlockReader, BlockWriter, Codec, PayloadKind};
 use common::{CODECS, HEADER, block_of};
 
 fn batch() -> RecordBatch {
@@ -89,27 +89,30 @@ fn golden(name: &str, block: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// A golden block with the schema message, from before small blocks left it out.
-fn with_schema(codec: Codec) -> Vec<u8> {
+/// A golden block of a whole stream. It is from before small blocks were bodies alone.
+fn stream(codec: Codec) -> Vec<u8> {
     golden(file_name(codec), || {
-        panic!("no writer makes such a small block with the schema")
+        panic!("streams of so few rows are not written")
     })
 }
 
-/// A golden block without the schema message.
-fn without_schema(codec: Codec) -> Vec<u8> {
-    let name = format!("no_schema_{}", file_name(codec));
+/// A golden block of a body alone.
+fn body(codec: Codec) -> Vec<u8> {
+    let name = format!("body_{}", file_name(codec));
     golden(&name, || block_of(&batch(), codec, true))
 }
 
 #[test]
 fn old_blocks_stay_readable() {
     for codec in CODECS {
-        for (block, has_schema) in [(with_schema(codec), true), (without_schema(codec), false)] {
+        for (block, kind) in [
+            (stream(codec), PayloadKind::Ipc),
+            (body(codec), PayloadKind::IpcBody),
+        ] {
             let header = BlockHeader::parse(&block).unwrap();
             assert_eq!(header.codec_id(), codec.id());
             assert_eq!(header.rows(), 40);
-            assert_eq!(header.has_schema(), has_schema);
+            assert_eq!(header.kind(), kind);
             let mut reader = BlockReader::new(batch().schema()).unwrap();
             let read = reader.read(&block).unwrap();
             assert_eq!(read.batch, batch());
@@ -130,10 +133,7 @@ fn old_blocks_stay_readable() {
 
 #[test]
 fn same_bytes_are_written() {
-    assert_eq!(
-        without_schema(Codec::None),
-        block_of(&batch(), Codec::None, true)
-    );
+    assert_eq!(body(Codec::None), block_of(&batch(), Codec::None, true));
     assert_eq!(golden("end", end_marker), end_marker());
 }
 
@@ -149,8 +149,8 @@ fn header_bytes_are_pinned() {
     common::fix_checksum(&mut expected);
     assert_eq!(end, expected);
     for codec in CODECS {
-        for (block, flags) in [(with_schema(codec), 1), (without_schema(codec), 3)] {
-            assert_eq!(block[..8], [b'C', b'B', 1, 1, codec.id(), flags, 0, 0]);
+        for (block, kind) in [(stream(codec), 1), (body(codec), 3)] {
+            assert_eq!(block[..8], [b'C', b'B', 1, kind, codec.id(), 1, 0, 0]);
             assert_eq!(block[8..12], expected[8..12]);
             assert_eq!(block[16..24], [40, 0, 0, 0, 0, 0, 0, 0]);
             assert_eq!(block[32..40], (block.len() as u64 - 40).to_le_bytes());

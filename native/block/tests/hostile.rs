@@ -24,8 +24,8 @@ use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
 use comet_block::Codec;
 use common::{
-    CODECS, HEADER, NO_SCHEMA, all_types, batch_of, block_of, fix_checksum, small, stream_of,
-    with_payload, with_stream,
+    CODECS, HEADER, IPC, IPC_BODY, KIND, all_types, batch_of, block_of, fix_checksum, small,
+    stream_of, with_payload, with_stream,
 };
 use proptest::prelude::*;
 use watched::{corrupt, read_within};
@@ -101,12 +101,47 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
 }
 
 #[test]
-fn a_schema_flag_that_lies_is_corrupt() {
+fn a_kind_that_lies_is_corrupt() {
     for block in both(&small()) {
         let mut changed = block;
-        changed[5] ^= NO_SCHEMA;
+        changed[KIND] = IPC + IPC_BODY - changed[KIND];
         fix_checksum(&mut changed);
         corrupt(read_within(small().schema(), &changed, 1 << 16));
+    }
+}
+
+#[test]
+fn bodies_with_other_numbers_are_corrupt() {
+    // 20 rows: null count 1; null count 1, 76 bytes; 3 bytes of padding.
+    let block = block_of(&small(), Codec::None, true);
+    assert_eq!(block[HEADER..HEADER + 8], [1, 1, 76, 0, 0, 0, 0, 0]);
+    let payload = &block[HEADER..];
+    let longest = [0xff, 0xff, 0xff, 0xff, 0xff, 0x1f];
+    let changes: [&[u8]; 9] = [
+        &[0, 1, 76, 0, 0, 0, 0, 0],
+        &[21, 1, 76, 0, 0, 0, 0, 0],
+        &[1, 1, 68, 0, 0, 0, 0, 0],
+        &[1, 1, 84, 0, 0, 0, 0, 0],
+        &[1, 1, 76, 0, 0, 0, 0, 1],
+        &[1, 1, 76],
+        &[0x80; 8],
+        &[0xff; 16],
+        &[&[1, 1], longest.as_slice()].concat(),
+    ];
+    for change in changes {
+        let changed = [change, &payload[8..]].concat();
+        corrupt(read_within(
+            small().schema(),
+            &with_payload(&block, &changed),
+            1 << 16,
+        ));
+    }
+    for length in 1..payload.len() {
+        corrupt(read_within(
+            small().schema(),
+            &with_payload(&block, &payload[..length]),
+            1 << 16,
+        ));
     }
 }
 
@@ -129,23 +164,23 @@ fn compressed_bodies_are_refused() {
     assert!(message.contains("compressed record batch"), "{message}");
 }
 
-/// Where the messages of a block lie: all bytes of its payload but the record batch's body.
-fn metadata_length(block: &[u8]) -> usize {
+/// Where the metadata of a block lies: its messages, or the numbers of a body (at most 8 bytes for
+/// a column in these tests).
+fn metadata_length(block: &[u8], columns: usize) -> usize {
     let payload = &block[HEADER..];
     let length =
         |at: usize| u32::from_le_bytes(payload[at + 4..at + 8].try_into().unwrap()) as usize + 8;
-    let schema = if block[5] & NO_SCHEMA == 0 {
-        length(0)
+    if block[KIND] == IPC {
+        length(0) + length(length(0))
     } else {
-        0
-    };
-    schema + length(schema)
+        payload.len().min(8 * columns)
+    }
 }
 
-/// Uncompressed blocks of the batch: with the schema message, and without.
+/// Uncompressed blocks of the batch: a whole stream, and a body.
 fn both(batch: &RecordBatch) -> [Vec<u8>; 2] {
     let block = block_of(batch, Codec::None, true);
-    assert_eq!(block[5] & NO_SCHEMA, NO_SCHEMA);
+    assert_eq!(block[KIND], IPC_BODY);
     let stream = stream_of(std::slice::from_ref(batch), IpcWriteOptions::default());
     [with_stream(&block, &stream), block]
 }
@@ -156,7 +191,7 @@ fn hostile_words_in_messages_are_errors_or_valid() {
         .iter()
         .flat_map(|batch| both(batch).map(|block| (batch.clone(), block)))
     {
-        for at in (0..metadata_length(&block)).step_by(4) {
+        for at in (0..metadata_length(&block, batch.num_columns())).step_by(4) {
             for word in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x0100_0000] {
                 let mut changed = block.clone();
                 changed[HEADER + at..HEADER + at + 4].copy_from_slice(&u32::to_le_bytes(word));
@@ -201,12 +236,12 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         codec in prop::sample::select(CODECS.to_vec()),
         body in any::<bool>(),
-        schema in any::<bool>(),
+        whole in any::<bool>(),
     ) {
         let batch = all_types(9);
-        let [with_schema, without] = both(&batch);
-        let block = if schema { with_schema } else { without };
-        let metadata = metadata_length(&block);
+        let [stream, alone] = both(&batch);
+        let block = if whole { stream } else { alone };
+        let metadata = metadata_length(&block, batch.num_columns());
         let mut payload = block[HEADER..].to_vec();
         let range = if body { payload.len() } else { metadata };
         for (index, value) in &changes {

@@ -31,7 +31,7 @@ fn header_tells_what_was_written() {
         let mut writer = BlockWriter::new(batch.schema(), codec).unwrap();
         let stats = writer.write(&batch, false, &mut block).unwrap();
         let header = BlockHeader::parse(&block).unwrap();
-        assert_eq!(header.kind(), PayloadKind::Ipc);
+        assert_eq!(header.kind(), PayloadKind::IpcBody);
         assert_eq!(header.codec_id(), codec.id());
         assert!(!header.is_last());
         assert_eq!(header.fingerprint(), schema_fingerprint(&batch.schema()));
@@ -76,7 +76,9 @@ fn writer_keeps_its_scratch() {
     for codec in CODECS {
         let mut writer = BlockWriter::new(batch.schema(), codec).unwrap();
         let mut out = Vec::new();
+        // A whole stream, and a body.
         writer.write(&batch, false, &mut out).unwrap();
+        writer.write(&all_types(500), false, &mut out).unwrap();
         let size = writer.memory_size();
         for rows in [1000, 1, 500, 0] {
             writer.write(&all_types(rows), false, &mut out).unwrap();

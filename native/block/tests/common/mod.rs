@@ -22,8 +22,10 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use comet_block::{BlockWriter, Codec};
 
 pub const HEADER: usize = 40;
-/// The flag of blocks without a schema message.
-pub const NO_SCHEMA: u8 = 2;
+/// Where a header has the payload kind, and the kinds.
+pub const KIND: usize = 3;
+pub const IPC: u8 = 1;
+pub const IPC_BODY: u8 = 3;
 pub const CODECS: [Codec; 4] = [
     Codec::None,
     Codec::Lz4,
@@ -157,10 +159,10 @@ pub fn with_payload(block: &[u8], payload: &[u8]) -> Vec<u8> {
     changed
 }
 
-/// The same for a payload that starts with the schema message.
+/// The same for a payload that is a whole stream.
 pub fn with_stream(block: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut changed = with_payload(block, payload);
-    changed[5] &= !NO_SCHEMA;
+    changed[KIND] = IPC;
     fix_checksum(&mut changed);
     changed
 }
