@@ -1,6 +1,6 @@
 //! The entry points of the row writers; see `org.apache.spark.comet.Native`.
 
-use comet_row::{RowPage, RowPointer, sort_pointers};
+use comet_row::{RowPage, RowPointer, compact_rows, fullest_first, sort_pointers};
 use comet_shuffle_writer::{EncodeStats, RowEncoder, SortedRowsOptions};
 use jni::objects::{JByteArray, JByteBuffer, JClass, JIntArray, JLongArray};
 use jni::sys::{jboolean, jint, jlong};
@@ -74,6 +74,66 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_sortRows<'local>(
         } else {
             pointers
         })
+    })
+}
+
+/// `Native.fullestFirst`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_fullestFirst<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    sorted: jlong,
+    ordered: jlong,
+    count: jint,
+    wanted: jint,
+) -> jint {
+    guarded(env, |_| {
+        let count = to_usize(count.into(), "row count")?;
+        let wanted = to_usize(wanted.into(), "rows wanted")?;
+        if count == 0 {
+            return Ok(0);
+        }
+        // SAFETY: the JVM owns `count` initialised words at each of two places that don't overlap,
+        // aligned to 8 bytes, and waits for this call.
+        let (sorted, ordered) = unsafe {
+            (
+                row_pointers_mut(sorted, count),
+                row_pointers_mut(ordered, count),
+            )
+        };
+        Ok(to_jint(fullest_first(sorted, ordered, wanted)))
+    })
+}
+
+/// `Native.compactRows`
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // The signature is the JVM's.
+pub extern "system" fn Java_org_apache_spark_comet_Native_compactRows<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    pointers: jlong,
+    count: jint,
+    pages: JLongArray<'local>,
+    used: JLongArray<'local>,
+    sizes: JLongArray<'local>,
+    page_count: jint,
+) -> jint {
+    guarded(env, |env| {
+        let count = to_usize(count.into(), "row count")?;
+        if count == 0 {
+            return Ok(0);
+        }
+        let places = read_pages(env, &pages, &used, page_count)?;
+        let sizes = read_pages(env, &pages, &sizes, page_count)?;
+        let sizes: Vec<_> = sizes.into_iter().map(|(_, size)| size).collect();
+        // SAFETY: the JVM owns `count` initialised words there, aligned to 8 bytes, and waits for
+        // this call.
+        let pointers = unsafe { row_pointers_mut(pointers, count) };
+        // SAFETY: the JVM writes to and frees the pages on this very thread only.
+        let left = unsafe { compact_rows(&places, &sizes, pointers) }?;
+        let bytes: Vec<_> = left.iter().map(|bytes| to_jlong(*bytes as u64)).collect();
+        used.set_region(env, 0, &bytes)?;
+        Ok(to_jint(left.len()))
     })
 }
 
@@ -160,6 +220,10 @@ fn numbers(stats: EncodeStats) -> [jlong; 4] {
         stats.blocks,
     ]
     .map(to_jlong)
+}
+
+fn to_jint(number: usize) -> jint {
+    jint::try_from(number).unwrap_or(jint::MAX)
 }
 
 fn wrap_blocks<'local>(

@@ -48,6 +48,7 @@ mod bits;
 mod columns;
 mod descriptor;
 mod error;
+mod partial_spill;
 mod pointer;
 mod row;
 mod row_size;
@@ -57,6 +58,7 @@ mod transpose;
 mod unsafe_rows;
 
 pub use error::RowError;
+pub use partial_spill::{compact_rows, fullest_first};
 pub use pointer::{RowPage, RowPointer, sort_pointers};
 pub use row::{UnsafeRowRef, rows_in_page};
 pub use row_size::unsafe_row_bytes;

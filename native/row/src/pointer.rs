@@ -23,6 +23,9 @@ const PAGE_SHIFT: u32 = 27;
 const PAGE_MASK: u64 = (1 << 13) - 1;
 const OFFSET_MASK: u64 = (1 << PAGE_SHIFT) - 1;
 
+/// The bytes of the length in front of each row.
+const HEADER: usize = size_of::<u32>();
+
 /// Counters of a pass fit a first-level cache.
 const MAX_DIGIT_BITS: u32 = 11;
 
@@ -41,6 +44,11 @@ impl RowPointer {
         u32::try_from(self.0 >> PARTITION_SHIFT).unwrap_or(u32::MAX)
     }
 
+    /// Where the row lies: pointers to rows that lie one after the other ascend.
+    pub(crate) fn place(self) -> u64 {
+        self.0 & ((1 << PARTITION_SHIFT) - 1)
+    }
+
     /// Finds the row.
     ///
     /// # Errors
@@ -53,7 +61,23 @@ impl RowPointer {
     /// the row is in use.
     #[inline]
     pub unsafe fn row(self, pages: &[RowPage]) -> Result<UnsafeRowRef, RowError> {
-        const HEADER: usize = size_of::<u32>();
+        // SAFETY: the caller vouches for the pages.
+        let (address, length) = unsafe { self.bytes(pages) }?;
+        // SAFETY: the row lies behind its length, in a page, which the caller vouches for.
+        Ok(unsafe { UnsafeRowRef::from_raw(address.wrapping_add(HEADER), length - HEADER) })
+    }
+
+    /// The address and the length of the row with its length in front.
+    ///
+    /// # Errors
+    ///
+    /// [`RowError::Page`] if it doesn't lie in one of `pages`.
+    ///
+    /// # Safety
+    ///
+    /// The pages must be readable.
+    #[inline]
+    pub(crate) unsafe fn bytes(self, pages: &[RowPage]) -> Result<(*const u8, usize), RowError> {
         let page = usize::try_from(self.0 >> PAGE_SHIFT & PAGE_MASK).unwrap_or(usize::MAX);
         let offset = usize::try_from(self.0 & OFFSET_MASK).unwrap_or(usize::MAX);
         let outside = |detail| RowError::Page { offset, detail };
@@ -71,8 +95,7 @@ impl RowPointer {
                 "a row of {row} bytes, but {left} are left"
             )));
         }
-        // SAFETY: the row ends at most at the end of the page, which the caller vouches for.
-        Ok(unsafe { UnsafeRowRef::from_raw(address.wrapping_add(offset + HEADER), row) })
+        Ok((address.wrapping_add(offset), HEADER + row))
     }
 }
 

@@ -16,8 +16,12 @@ use crate::metrics::{nanos_since, wide};
 /// needed beside the rows stays a small multiple of it.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 
+/// Partitions are transposed together until they have this many bytes of rows. What is needed beside
+/// the rows is charged to Spark for as long as the task runs, so it should be little where memory is.
+const GROUP_BYTES: usize = 512 << 10;
+
 /// [`RowEncoder::encode_sorted`] returns when it has made this many bytes of blocks.
-const ENOUGH_BYTES: usize = 1 << 20;
+const ENOUGH_BYTES: usize = 256 << 10;
 
 /// What one call of [`RowEncoder`] did.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -222,6 +226,7 @@ impl RowEncoder {
         let mut rest = pointers;
         while let Some(first) = rest.first()
             && self.parts.len() < max_parts
+            && (bytes < GROUP_BYTES || self.parts.is_empty())
         {
             let before = self.rows.len();
             let room = options.block_rows - before;

@@ -51,7 +51,32 @@ public final class Native {
   public static native long sortRows(long pointers, int count, int partitions);
 
   /**
-   * Encodes rows of many partitions, from the first pointer on, until about 1 MiB of blocks is made
+   * Copies sorted pointers such that those of the fullest partitions come first, then the others,
+   * both sorted as before.
+   *
+   * @param sorted address of {@code count} pointers, as {@link #sortRows} sorts them
+   * @param ordered address of as many words, which are filled
+   * @param wanted how many pointers come first at least
+   * @return how many come first: all of a partition, or none
+   */
+  public static native int fullestFirst(long sorted, long ordered, int count, int wanted);
+
+  /**
+   * Moves rows to the front of their pages, in the order in which they lie there, and puts the
+   * pointers into that order.
+   *
+   * @param pointers address of {@code count} pointers to the rows that are to stay
+   * @param pages addresses of row pages, which pointers number in this order
+   * @param used bytes used of each page; changed
+   * @param sizes bytes of each page
+   * @param pageCount how many entries of the arrays count
+   * @return how many pages have rows then
+   */
+  public static native int compactRows(
+      long pointers, int count, long[] pages, long[] used, long[] sizes, int pageCount);
+
+  /**
+   * Encodes rows of many partitions, from the first pointer on, until about 256 KiB of blocks are made
    * or {@code partitions} is full.
    *
    * @param pointers address of the first pointer that is left, as {@link #sortRows} sorts them

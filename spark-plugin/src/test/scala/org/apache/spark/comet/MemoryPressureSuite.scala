@@ -86,6 +86,27 @@ class MemoryPressureSuite extends CometTestBase with TimeLimits {
       }
     }
 
+  test("where partitions have few rows, spills take the fullest of them: fewer and larger blocks") {
+    val partitions = 1000
+    def query(session: SparkSession): DataFrame = {
+      val schema = new StructType().add("id", LongType).add("text", StringType)
+      val rows = randomRows(session, 3, schema, partitions = 1, rows = 60000, fat = false)
+      rows.repartition(partitions, col("id")).asInstanceOf[DataFrame]
+    }
+    val one = "spark.master" -> "local[1]"
+    val expected = withSpark(one, Aqe -> "false")(session => placedRows(query(session)))
+    withComet(one, Aqe -> "false", OffHeapSize -> "2m", "spark.buffer.pageSize" -> "128k") {
+      session =>
+        val df = query(session)
+        assertSame(expected, placedRows(df))
+        val metrics = assertComet(df).head.metrics
+        // All rows of a spill would be a block for nearly each partition, a third of them one for fewer.
+        val spills = metrics("spillCount").value
+        assert(spills > 3)
+        assert(metrics("blocksWritten").value < partitions + spills * partitions / 2)
+    }
+  }
+
   // The last offset of the index file beside a data file.
   private def indexEnd(data: File): Long = {
     val name = data.getName.replace(".data", ".index")

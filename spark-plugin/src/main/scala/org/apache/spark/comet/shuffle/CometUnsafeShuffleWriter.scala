@@ -9,7 +9,7 @@ import org.apache.spark.shuffle.api.ShuffleExecutorComponents
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 /** Writes rows as columnar blocks through a [[SpillSorter]]: what it costs follows the rows, not the partitions. When
-  * memory is denied all rows are spilled; at the end the blocks of spills are merged with those of the rows in memory,
+  * memory is denied rows are spilled; at the end the blocks of spills are merged with those of the rows in memory,
   * without being decoded.
   */
 class CometUnsafeShuffleWriter[K, V](
@@ -41,22 +41,33 @@ class CometUnsafeShuffleWriter[K, V](
   override protected def insertRow(partition: Int, row: UnsafeRow): Unit =
     sorter.insertRow(partition, row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
 
-  /** Spills all rows, however few bytes are asked for: fewer rows would make smaller blocks. */
-  override protected def spillRows(bytes: Long): Long =
-    if (sorter.numRows == 0) {
-      0L
-    } else {
-      val written = spills.add { write =>
-        encodeAll(last = false)((partition, blocks) => timedWrite(write(partition, blocks)))
+  /** Where partitions have few rows, only the fullest are spilled, so that the others get larger blocks later. */
+  override protected def spillRows(bytes: Long): Long = {
+    var freed = 0L
+    while (freed < bytes && sorter.numRows > 0)
+      freed += spillOnce(bytes - freed)
+    freed
+  }
+
+  private def spillOnce(bytes: Long): Long = {
+    val smallBlocks = sorter.numRows < numPartitions.toLong * serializer.settings.rowsPerBlock / 8
+    val (rows, forget) =
+      if (smallBlocks && sorter.hasManyPages && bytes < sorter.memoryUsed / 3) {
+        sorter.fullest(numPartitions)
+      } else {
+        (sorter.sorted(numPartitions), () => sorter.freeAll())
       }
-      val freed = sorter.freeAll()
-      countSpill(freed, written)
-      freed
+    val written = spills.add { write =>
+      encode(rows, last = false)((partition, blocks) => timedWrite(write(partition, blocks)))
     }
+    val freed = forget()
+    countSpill(freed, written)
+    freed
+  }
 
   override protected def writePartitions(output: MapOutput): Unit =
     if (spills.isEmpty) {
-      encodeAll(last = true) { (partition, blocks) =>
+      encode(sorter.sorted(numPartitions), last = true) { (partition, blocks) =>
         timedWrite(output.sink(partition).write(blocks))
       }
     } else {
@@ -77,7 +88,7 @@ class CometUnsafeShuffleWriter[K, V](
           sink.write(ByteBuffer.wrap(endMark))
         }
       }
-    encodeAll(last = true) { (partition, blocks) =>
+    encode(sorter.sorted(numPartitions), last = true) { (partition, blocks) =>
       copySpilled(partition)
       timedWrite {
         val sink = output.sink(partition)
@@ -90,8 +101,8 @@ class CometUnsafeShuffleWriter[K, V](
     copySpilled(numPartitions)
   }
 
-  private def encodeAll(last: Boolean)(body: (Int, ByteBuffer) => Unit): Unit =
-    sorter.sorted(numPartitions).foreachBlocks(encoder, last) { (partition, blocks) =>
+  private def encode(rows: SortedRows, last: Boolean)(body: (Int, ByteBuffer) => Unit): Unit =
+    rows.foreachBlocks(encoder, last) { (partition, blocks) =>
       context.killTaskIfInterrupted()
       body(partition, blocks)
     }

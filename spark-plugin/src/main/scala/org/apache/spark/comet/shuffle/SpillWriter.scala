@@ -1,5 +1,6 @@
 package org.apache.spark.comet.shuffle
 
+import org.apache.spark.comet.Native
 import org.apache.spark.comet.memory.CometShuffleMemoryAllocator
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.memory.MemoryBlock
@@ -64,31 +65,59 @@ abstract class SpillWriter(allocator: CometShuffleMemoryAllocator) {
 
   /** Gives all pages back; returns their bytes. */
   def freePages(): Long = {
-    val freed = heldBytes
-    while (pageCount > 0) {
+    rowCount = 0
+    freePagesFrom(0)
+  }
+
+  /** Keeps the rows of `count` pointers alone, moved together, and gives the pages back that they leave free; returns
+    * their bytes.
+    *
+    * @param pointers address of the pointers, which are changed
+    */
+  protected def keepRows(pointers: Long, count: Int): Long = {
+    val filled = filledPages()
+    val sizes = pages.take(pageCount).map(_.size())
+    val left = Native.compactRows(pointers, count, addresses, usedBytes, sizes, filled.count)
+    rowCount = count
+    freePagesFrom(left)
+  }
+
+  private def freePagesFrom(first: Int): Long = {
+    val before = heldBytes
+    while (pageCount > first) {
       pageCount -= 1
+      heldBytes -= pages(pageCount).size()
       allocator.free(pages(pageCount))
       pages(pageCount) = null
     }
-    cursor = 0
-    pageEnd = 0
-    heldBytes = 0
-    rowCount = 0
-    freed
+    if (pageCount == 0) {
+      cursor = 0
+      pageEnd = 0
+    } else {
+      val last = pageCount - 1
+      cursor = addresses(last) + usedBytes(last)
+      pageEnd = addresses(last) + pages(last).size()
+    }
+    before - heldBytes
   }
 
-  /** Adds a page that has room for a row of `length` bytes. */
+  /** Makes room for a row of `length` bytes: in a new page, unless making room for one leaves enough in the last. */
   protected def makePage(length: Int): Unit = {
     val required = SpillWriter.LengthBytes + length.toLong
     var page = allocator.tryAllocate(nextPageRequest(required))
-    while (page == null)
+    while (page == null && !hasRoom(length))
       // Making room may write out this writer's own rows, after which it asks for less.
-      page =
-        if (makeRoom(nextPageRequest(required))) {
-          allocator.tryAllocate(nextPageRequest(required))
-        } else {
-          allocator.allocateOrThrow(required)
-        }
+      if (!makeRoom(nextPageRequest(required))) {
+        page = allocator.allocateOrThrow(required)
+      } else if (!hasRoom(length)) {
+        page = allocator.tryAllocate(nextPageRequest(required))
+      }
+    if (page != null) {
+      addPage(page)
+    }
+  }
+
+  private def addPage(page: MemoryBlock): Unit = {
     closePage()
     if (pageCount == pages.length) {
       pages = java.util.Arrays.copyOf(pages, 2 * pageCount)

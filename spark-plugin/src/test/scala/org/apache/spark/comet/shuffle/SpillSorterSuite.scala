@@ -17,11 +17,15 @@ class SpillSorterSuite extends CometTestBase {
 
   private val pageSize = 64L << 10
 
-  /** A sorter whose spills are counted and thrown away. */
-  private class Fixture(memoryBytes: Long) {
+  /** A sorter whose spills are counted and thrown away.
+    *
+    * @param ofFullest partitions, of which a spill takes the fullest; 0 if it takes all rows
+    */
+  private class Fixture(memoryBytes: Long, ofFullest: Int = 0) {
     val memory = taskMemory(memoryBytes)
     val allocator = new CometShuffleMemoryAllocator(memory, pageSize)
     var spills = 0
+    val spilledRows = mutable.Map.empty[Int, Int].withDefaultValue(0)
     val sorter: SpillSorter = new SpillSorter(
       allocator,
       initialPointers = 16,
@@ -30,7 +34,13 @@ class SpillSorterSuite extends CometTestBase {
           false
         } else {
           spills += 1
-          sorter.freeAll()
+          if (ofFullest > 0) {
+            val (rows, forget) = sorter.fullest(ofFullest)
+            encoded(rows).foreachEntry((partition, count) => spilledRows(partition) += count)
+            forget()
+          } else {
+            sorter.freeAll()
+          }
           true
         }
     )
@@ -45,11 +55,13 @@ class SpillSorterSuite extends CometTestBase {
     }
 
     /** Rows of each partition, by blocks. */
-    def encode(numPartitions: Int): Map[Int, Int] = withComet() { session =>
+    def encode(numPartitions: Int): Map[Int, Int] = encoded(sorter.sorted(numPartitions))
+
+    private def encoded(sorted: SortedRows): Map[Int, Int] = withComet() { session =>
       val encoder = new RowEncoder(serializer(session.sparkContext), memory)
       val rows = mutable.Map.empty[Int, Int].withDefaultValue(0)
       var previous = -1
-      sorter.sorted(numPartitions).foreachBlocks(encoder, last = true) { (partition, blocks) =>
+      sorted.foreachBlocks(encoder, last = true) { (partition, blocks) =>
         assert(partition >= previous)
         previous = partition
         while (blocks.hasRemaining) {
@@ -113,6 +125,37 @@ class SpillSorterSuite extends CometTestBase {
     // A page, and room for 16 rows and to sort them.
     assert(fixture.sorter.memoryUsed === pageSize + 16 * 8 * 2)
     assert(fixture.encode(10) === Map(3 -> 1))
+    fixture.close()
+  }
+
+  test("of the fullest partitions all rows are spilled, of the others none") {
+    val fixture = new Fixture(64L << 20)
+    // Partition p has p rows, some of them in pages of their own.
+    val rows = for (partition <- 0 until 60; row <- 0 until partition) yield (partition, row)
+    new scala.util.Random(5).shuffle(rows).foreach { case (partition, row) =>
+      fixture.insert(partition, row, payloadBytes = if (row % 25 == 7) 100 << 10 else 1000)
+    }
+    val before = fixture.sorter.memoryUsed
+    val (_, forget) = fixture.sorter.fullest(60)
+    val freed = forget()
+    // 49 + ... + 59 is the first sum that is a third of 1 + ... + 59.
+    assert(fixture.encode(60) === (1 until 49).map(p => p -> p).toMap)
+    assert(freed > before / 4)
+    assert(fixture.sorter.memoryUsed === before - freed)
+    assert(fixture.allocator.getUsed === before - freed)
+    for (partition <- 0 until 60) fixture.insert(partition, 0)
+    assert(fixture.encode(60) === (0 until 60).map(p => p -> (if (p < 49) p + 1 else 1)).toMap)
+    fixture.close()
+  }
+
+  test("spills of the fullest partitions lose no row, and give it room without growing") {
+    val fixture = new Fixture(1L << 20, ofFullest = 50)
+    for (id <- 0 until 20000)
+      fixture.insert(id * 7 % 50, id, payloadBytes = if (id % 1000 == 0) 80 << 10 else 20)
+    assert(fixture.spills > 2)
+    assert(fixture.sorter.memoryUsed <= (1L << 20))
+    fixture.encode(50).foreachEntry((p, count) => fixture.spilledRows(p) += count)
+    assert(fixture.spilledRows === (0 until 50).map(_ -> 400).toMap)
     fixture.close()
   }
 
