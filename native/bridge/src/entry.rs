@@ -149,7 +149,7 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_releaseArray<'local>(
     array: jlong,
 ) {
     guarded(env, |_| {
-        // SAFETY: the JVM gives up an exported array that it passed to nobody.
+        // SAFETY: the JVM gives up an exported array, which no import goes on with.
         unsafe { comet_vector::release(array) };
         Ok(())
     });

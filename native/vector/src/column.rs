@@ -180,7 +180,7 @@ unsafe fn dictionary(
 ///
 /// As for [`import`].
 unsafe fn arrow(rows: usize, numbers: &mut Numbers<'_>) -> Result<ArrayRef, VectorError> {
-    // SAFETY: the caller vouches for an exported array that is used up here.
+    // SAFETY: the caller vouches for an exported array.
     let array = unsafe { exported::import(numbers.next()?) }?;
     let first = numbers.next_count()?;
     match first.checked_add(rows) {

@@ -11,8 +11,8 @@ pub struct ExportedArray {
     schema: FFI_ArrowSchema,
 }
 
-/// Exports an array by reference and returns the address. Its memory lives until what was exported is
-/// imported and dropped, or released.
+/// Exports an array by reference and returns the address, which must be released. Its memory lives
+/// until then, or until the array that was imported from it is dropped.
 ///
 /// # Errors
 ///
@@ -22,29 +22,30 @@ pub fn export(data: &ArrayData) -> Result<i64, VectorError> {
     Ok(Box::into_raw(Box::new(ExportedArray { array, schema })) as i64)
 }
 
-/// Gives up an array that nobody imported.
+/// Gives up what was exported, whether it was imported or not.
 ///
 /// # Safety
 ///
-/// `address` must come from [`export`] and be neither imported nor released before.
+/// `address` must come from [`export`] and not be released before.
 pub unsafe fn release(address: i64) {
     // SAFETY: the caller vouches for an address that is given up here.
     drop(unsafe { Box::from_raw(address as *mut ExportedArray) });
 }
 
-/// Takes an exported array over.
+/// Takes an exported array over, once.
 ///
 /// # Safety
 ///
-/// As for [`release`].
+/// `address` must be 0 or come from [`export`], not be released before, and be in nobody else's use.
 pub(crate) unsafe fn import(address: i64) -> Result<ArrayRef, VectorError> {
-    if address == 0 {
-        return Err(VectorError::Descriptor("no exported array".to_owned()));
+    let none = || VectorError::Descriptor("no exported array".to_owned());
+    // SAFETY: the caller vouches for the address.
+    let exported = unsafe { (address as *mut ExportedArray).as_mut() }.ok_or_else(none)?;
+    let array = std::mem::replace(&mut exported.array, FFI_ArrowArray::empty());
+    if array.is_released() {
+        return Err(none());
     }
-    // SAFETY: the caller vouches for an address that is given up here.
-    let exported = unsafe { Box::from_raw(address as *mut ExportedArray) };
-    let ExportedArray { array, schema } = *exported;
     // SAFETY: both structures were made by `export` from a valid array.
-    let data = unsafe { from_ffi(array, &schema) }?;
+    let data = unsafe { from_ffi(array, &exported.schema) }?;
     Ok(make_array(data))
 }

@@ -40,8 +40,8 @@ impl VectorImporter {
         &self.schema
     }
 
-    /// Copies the batch whose descriptor lies at `address`. Exported arrays that it names are used up,
-    /// by a failure those up to the column that fails.
+    /// Copies the batch whose descriptor lies at `address`. Exported arrays that it names are taken
+    /// over; who exported them still has to release them.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int32Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, ListArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use comet_vector::{VectorError, VectorImporter, export};
+use comet_vector::{VectorError, VectorImporter, export, release};
 
 fn schema(data_type: DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("c", data_type, true)]))
@@ -145,6 +145,31 @@ fn exported_arrays_are_taken_over_whole_and_copied_in_part() {
     assert_ne!(data(part.column(0)), data(&array));
     assert!(import(DataType::Int32, 4, &[6, exported(), 1]).is_err());
     assert!(import(DataType::Int64, 4, &[6, exported(), 0]).is_err());
+    let once = exported();
+    import(DataType::Int32, 4, &[6, once, 0]).unwrap();
+    assert!(import(DataType::Int32, 4, &[6, once, 0]).is_err());
+}
+
+#[test]
+fn nothing_is_kept_of_exported_arrays_that_were_released() {
+    let data = Int32Array::from(vec![1, 2]).to_data();
+    let references = || data.buffers().first().unwrap().strong_count();
+    let before = references();
+    let field = || Field::new("c", DataType::Int32, true);
+    let importer = VectorImporter::new(&Arc::new(Schema::new(vec![field(), field()])), false);
+    let (first, second) = (export(&data).unwrap(), export(&data).unwrap());
+    // The kind of the second column is unknown.
+    for kind in [99, 6] {
+        let numbers = [9, 2, 0, 6, first, 0, kind, second, 0];
+        // SAFETY: the descriptor and what it names outlive the call.
+        let imported = unsafe { importer.import(address(&numbers)) };
+        assert!(imported.is_err());
+    }
+    for exported in [first, second] {
+        // SAFETY: it is not released before.
+        unsafe { release(exported) };
+    }
+    assert_eq!(references(), before);
 }
 
 #[test]

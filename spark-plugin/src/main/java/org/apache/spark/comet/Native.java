@@ -145,12 +145,12 @@ public final class Native {
   /**
    * Hands a column of the batch that was decoded last on by reference.
    *
-   * @return the address of the array, for {@link NativeShuffleTask#nextBatch()} to pass on, which
-   *     gives it up, or for {@link #releaseArray}
+   * @return the address of the array, for {@link NativeShuffleTask#nextBatch()} to pass on; it must
+   *     be released
    */
   public static native long exportColumn(long decoder, int column);
 
-  /** Gives up an exported array that was not passed on. */
+  /** Gives up an exported array, whether the native side took it over or not. */
   public static native void releaseArray(long array);
 
   /**

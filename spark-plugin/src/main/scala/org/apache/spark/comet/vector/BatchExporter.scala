@@ -19,7 +19,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
   private val exported = ArrayBuffer.empty[Long]
 
   /** The address of the description of `count` rows of `batch` from row `from`, with what it refers to valid until the
-    * next call. The native side must import it: it owns arrays that are handed on by reference.
+    * next call.
     *
     * @param partitionIds gives the partition of a row, or null if the native side works it out
     * @return 0 if so many rows cannot be described
@@ -30,7 +30,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
       count: Int,
       partitionIds: RowPartitionIds
   ): Long = {
-    exported.clear()
+    releaseExported()
     numbers.clear()
     numbers.appendLong(0) // How many numbers there are, known at the end.
     numbers.appendLong(count)
@@ -43,10 +43,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
         i += 1
       }
     } catch {
-      case e: Throwable =>
-        exported.foreach(Native.releaseArray)
-        if (e.isInstanceOf[ColumnTooLargeException]) return 0
-        throw e
+      case _: ColumnTooLargeException => return 0
     }
     Platform.putLong(null, numbers.address, numbers.length / 8)
     numbers.address
@@ -85,7 +82,13 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
 
   override def capacity: Long = numbers.capacity + ids.capacity + columns.map(_.capacity).sum
 
+  private def releaseExported(): Unit = {
+    exported.foreach(Native.releaseArray)
+    exported.clear()
+  }
+
   override def free(): Unit = {
+    releaseExported()
     numbers.free()
     ids.free()
     columns.foreach(_.free())
