@@ -7,15 +7,15 @@ use arrow_schema::Schema;
 use crate::column::Column;
 use crate::ipc_body::{self, BodyNumbers};
 use crate::template::{MessageTemplate, Numbers};
-use crate::{BlockError, BlockRows, PayloadKind, RowRange, body, types};
+use crate::{BlockError, BlockRows, Codec, PayloadKind, RowRange, body, types};
 
 /// The bytes of blocks of fewer rows are not worth being computed beforehand.
 const MEASURED_ROWS: usize = 64;
 /// How much a buffer grows beyond what is needed at once.
 const MAX_SLACK: usize = 256 << 10;
 /// A payload of measured rows is a whole stream if its columns take at least this many times the
-/// bytes of the schema message. In smaller ones the messages would be much of what they cost, and
-/// their readers know them.
+/// bytes of the schema message. In smaller ones messages would be much of what they cost, and their
+/// readers can do without.
 const MIN_BODY_PER_SCHEMA: usize = 64;
 
 /// Makes payloads.
@@ -25,7 +25,9 @@ pub(crate) struct Encoder {
     message: MessageTemplate,
     numbers: Numbers,
     alignment: usize,
-    /// Those of small payloads.
+    /// What small payloads are. A codec makes little of the record batch message, so it stays where
+    /// there is one.
+    small_kind: PayloadKind,
     body_numbers: BodyNumbers,
 }
 
@@ -36,8 +38,15 @@ pub(crate) struct Encoded {
 }
 
 impl Encoder {
-    pub(crate) fn new(schema: &Schema) -> Result<Self, BlockError> {
+    pub(crate) fn new(schema: &Schema, codec: Codec) -> Result<Self, BlockError> {
+        // Without columns a body would be empty, and a payload must not be.
+        let small_kind = if codec == Codec::None && !schema.fields().is_empty() {
+            PayloadKind::IpcBody
+        } else {
+            PayloadKind::IpcBatch
+        };
         Ok(Self {
+            small_kind,
             schema_message: ipc_stream(schema)?.get_ref().clone(),
             message: MessageTemplate::new(schema)?,
             numbers: Numbers::default(),
@@ -66,26 +75,31 @@ impl Encoder {
             make_room(out, parts.saturating_add(bytes));
             small = bytes < self.schema_message.len() * MIN_BODY_PER_SCHEMA;
         }
-        let columns = rows.columns();
-        // Without columns there is nothing to say but the number of rows, and a payload is not empty.
-        let kind = if small && !columns.is_empty() {
-            ipc_body::append(columns, ranges, length, &mut self.body_numbers, out)?;
-            PayloadKind::IpcBody
+        let kind = if small {
+            self.small_kind
         } else {
-            self.append_stream(columns, ranges, length, out)?;
             PayloadKind::Ipc
         };
+        let columns = rows.columns();
+        if kind == PayloadKind::IpcBody {
+            ipc_body::append(columns, ranges, length, &mut self.body_numbers, out)?;
+        } else {
+            if kind == PayloadKind::Ipc {
+                out.extend_from_slice(&self.schema_message);
+            }
+            self.append_batch(columns, ranges, length, out)?;
+        }
         Ok(Encoded { rows: count, kind })
     }
 
-    fn append_stream(
+    /// Appends the record batch message and its body.
+    fn append_batch(
         &mut self,
         columns: &[Column],
         ranges: &[RowRange],
         rows: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), BlockError> {
-        out.extend_from_slice(&self.schema_message);
         let start = out.len();
         out.extend_from_slice(self.message.message());
         let end = out.len();

@@ -26,23 +26,25 @@ const CHECKSUM_AT: usize = 12;
 pub enum PayloadKind {
     /// An Arrow IPC stream: the schema message and one record batch message.
     Ipc,
-    /// The body of a record batch message alone, behind the few numbers of the message that don't
-    /// follow from the schema and the row count. For small blocks.
+    /// The record batch message of such a stream alone. For small blocks.
+    IpcBatch,
+    /// The body of the record batch message alone, behind the few numbers of the message that don't
+    /// follow from the schema and the row count. For small blocks without a codec.
     IpcBody,
 }
 
 impl PayloadKind {
     fn of(id: u8) -> Option<Self> {
-        [Self::Ipc, Self::IpcBody]
-            .into_iter()
-            .find(|kind| kind.id() == id)
+        let mut kinds = [Self::Ipc, Self::IpcBatch, Self::IpcBody].into_iter();
+        kinds.find(|kind| kind.id() == id)
     }
 
     /// The number in the header; 2 is reserved for `compact`.
     fn id(self) -> u8 {
         match self {
             Self::Ipc => 1,
-            Self::IpcBody => 3,
+            Self::IpcBatch => 3,
+            Self::IpcBody => 4,
         }
     }
 }
@@ -87,7 +89,7 @@ impl BlockHeader {
         let [version, kind, codec, flags] = cursor.take::<4>()?;
         expect("format version", u64::from(VERSION), u64::from(version))?;
         let kind = PayloadKind::of(kind).ok_or_else(|| {
-            BlockError::corrupt(format!("payload kind: expected 1 or 3, found {kind}"))
+            BlockError::corrupt(format!("payload kind: expected 1, 3 or 4, found {kind}"))
         })?;
         if codec::name(codec).is_none() {
             return Err(BlockError::corrupt(format!(

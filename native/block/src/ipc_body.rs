@@ -1,4 +1,4 @@
-//! The payload of small blocks: the body of a record batch without its message.
+//! The payload of small blocks without a codec: the body of a record batch without its message.
 //!
 //! A message says hundreds of bytes about its arrays, and all of it follows from the schema, the
 //! number of rows and a few numbers:

@@ -5,7 +5,7 @@
 //!  ffffffff  length  record batch message, padded   body
 //! ```
 //!
-//! An end-of-stream mark may follow, which our writer leaves out.
+//! Small blocks leave messages out. An end-of-stream mark may follow, which our writer leaves out, too.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::{Message, MetadataVersion, RecordBatch, root_as_message};
@@ -30,8 +30,13 @@ pub(crate) struct Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// Splits a stream into the schema message, with its prefix and padding, and the rest.
-    pub(crate) fn split(raw: &'a Buffer) -> Result<(&'a [u8], Self), BlockError> {
+    pub(crate) fn of_stream(raw: &'a Buffer) -> Result<(&'a [u8], Self), BlockError> {
         let (schema_message, rest) = split_message(raw, "schema")?;
+        Ok((schema_message, Self::of_batch(raw, rest)?))
+    }
+
+    /// Splits `rest`, the end of `raw`, which starts with the record batch message.
+    pub(crate) fn of_batch(raw: &Buffer, rest: &'a [u8]) -> Result<Self, BlockError> {
         let (batch_message, rest) = split_message(rest, "record batch")?;
         let message = header(batch_message)?;
         let body_length = usize::try_from(message.bodyLength())
@@ -51,11 +56,10 @@ impl<'a> Payload<'a> {
             )));
         }
         let start = raw.len() - rest.len();
-        let payload = Self {
+        Ok(Self {
             batch: record_batch(message)?,
             body: raw.slice_with_length(start, body_length),
-        };
-        Ok((schema_message, payload))
+        })
     }
 }
 

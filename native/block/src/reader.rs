@@ -94,7 +94,7 @@ impl BlockReader {
             .decompress(header.codec_id(), stored, header.raw_length())?;
         let payload = match header.kind() {
             PayloadKind::Ipc => {
-                let (found, payload) = Payload::split(&raw)?;
+                let (found, payload) = Payload::of_stream(&raw)?;
                 if found != self.schema_message {
                     schema_match::check(message::header(found)?, &self.schema)?;
                     self.schema_message.clear();
@@ -102,6 +102,7 @@ impl BlockReader {
                 }
                 payload
             }
+            PayloadKind::IpcBatch => Payload::of_batch(&raw, &raw)?,
             PayloadKind::IpcBody => self.body_reader.payload(&raw, header.rows())?,
         };
         let batch = payload.batch;

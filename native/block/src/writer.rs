@@ -59,7 +59,7 @@ impl BlockWriter {
                 raw_length: 0,
                 stored_length: 0,
             },
-            encoder: Encoder::new(&schema)?,
+            encoder: Encoder::new(&schema, codec)?,
             raw: Vec::new(),
             compressor: Compressor::new(codec)?,
             schema,

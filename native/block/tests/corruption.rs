@@ -71,7 +71,7 @@ fn messages_tell_expected_and_found() {
     for (at, expected) in [
         (0, "expected magic [43, 42], found [00, 42]"),
         (2, "format version: expected 1, found 0"),
-        (3, "payload kind: expected 1 or 3, found 0"),
+        (3, "payload kind: expected 1, 3 or 4, found 0"),
         (HEADER, "expected checksum"),
     ] {
         let mut changed = block.clone();
@@ -88,6 +88,7 @@ fn header_fields_out_of_range_are_refused() {
     for (at, value) in [
         (2, 2),
         (3, 2),
+        (3, 5),
         (4, 4),
         (5, 7),
         (6, 1),
@@ -102,7 +103,7 @@ fn header_fields_out_of_range_are_refused() {
         fix_checksum(&mut changed);
         corrupt(read_within(small().schema(), &changed, 1 << 16));
     }
-    for (at, value) in [(3, 3), (5, 0), (5, 3), (16, 1), (24, 1), (32, 1)] {
+    for (at, value) in [(3, 3), (3, 4), (5, 0), (5, 3), (16, 1), (24, 1), (32, 1)] {
         let mut changed = end_marker();
         changed[at] = value;
         changed.push(0);

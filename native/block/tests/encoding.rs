@@ -26,7 +26,7 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::{MetadataVersion, root_as_message};
 use arrow_schema::{DataType, Schema};
 use comet_block::{BlockError, BlockReader, BlockRows, BlockWriter, Codec, RowRange};
-use common::{HEADER, IPC, IPC_BODY, KIND, all_null, all_types, batch_of, block_of};
+use common::{HEADER, IPC, IPC_BATCH, IPC_BODY, KIND, all_null, all_types, batch_of, block_of};
 
 fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
     let options = IpcWriteOptions::try_new(alignment, false, MetadataVersion::V5).unwrap();
@@ -40,7 +40,7 @@ fn by_arrow(batch: &RecordBatch, alignment: usize) -> Vec<u8> {
 
 /// Puts buffers of length 0 at offset 0: where they lie is of no meaning.
 fn place_empty_buffers(stream: &mut [u8]) {
-    let message = &stream[schema_length(stream) + 8..];
+    let message = &stream[message_length(stream) + 8..];
     let message = root_as_message(message).unwrap();
     let Some(buffers) = message.header_as_record_batch().unwrap().buffers() else {
         return;
@@ -65,31 +65,37 @@ fn alignment(batch: &RecordBatch) -> usize {
     if types.any(wide) { 16 } else { 8 }
 }
 
+/// Compares blocks with what Arrow makes of `batch`: all of a stream, of small blocks the record
+/// batch message or the body.
 #[track_caller]
 fn assert_same(batch: &RecordBatch) {
-    assert_same_payload(&block_of(batch, Codec::None, true), batch);
-}
-
-/// Compares an uncompressed block with what Arrow makes of `batch`: all of a stream, and of small
-/// blocks the body.
-#[track_caller]
-fn assert_same_payload(block: &[u8], batch: &RecordBatch) {
+    let block = block_of(batch, Codec::None, true);
     let payload = &block[HEADER..];
-    if block[KIND] == IPC {
-        assert_eq!(payload, by_arrow(batch, alignment(batch)));
-        return;
+    let stream = by_arrow(batch, alignment(batch));
+    let schema = message_length(&stream);
+    match block[KIND] {
+        IPC => assert_eq!(payload, stream),
+        IPC_BATCH => assert_eq!(payload, &stream[schema..]),
+        _ => {
+            let stream = by_arrow(batch, 8);
+            let batch_message = &stream[message_length(&stream)..];
+            let body = &batch_message[message_length(batch_message)..];
+            assert_eq!(&payload[payload.len() - body.len()..], body);
+            let read = BlockReader::new(batch.schema()).unwrap().read(&block);
+            assert_eq!(&read.unwrap().batch, batch);
+        }
     }
-    assert_eq!(block[KIND], IPC_BODY);
-    let stream = by_arrow(batch, 8);
-    let messages = schema_length(&stream);
-    let body = &stream[messages + schema_length(&stream[messages..])..];
-    assert_eq!(&payload[payload.len() - body.len()..], body);
-    let read = BlockReader::new(batch.schema()).unwrap().read(block);
-    assert_eq!(&read.unwrap().batch, batch);
+    let compressed = block_of(batch, Codec::Snappy, true);
+    let mut raw = compressed[HEADER..].to_vec();
+    if compressed[4] != 0 {
+        raw = snap::raw::Decoder::new().decompress_vec(&raw).unwrap();
+    }
+    let start = if compressed[KIND] == IPC { 0 } else { schema };
+    assert_eq!(raw, &stream[start..]);
 }
 
 /// The length of the message that `stream` starts with.
-fn schema_length(stream: &[u8]) -> usize {
+fn message_length(stream: &[u8]) -> usize {
     u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize + 8
 }
 
@@ -115,7 +121,7 @@ fn blocks_hold_messages_where_they_cost_little() {
             (0..rows).map(|row| i64::try_from(row).unwrap()),
         )) as ArrayRef])
     };
-    let schema = schema_length(&by_arrow(&numbers(1), 8));
+    let schema = message_length(&by_arrow(&numbers(1), 8));
     let enough = schema * 64 / size_of::<i64>();
     for (rows, kind) in [(1, IPC_BODY), (enough - 1, IPC_BODY), (enough, IPC)] {
         let block = block_of(&numbers(rows), Codec::None, true);

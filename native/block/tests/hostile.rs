@@ -24,8 +24,8 @@ use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
 use comet_block::Codec;
 use common::{
-    CODECS, HEADER, IPC, IPC_BODY, KIND, all_types, batch_of, block_of, fix_checksum, small,
-    stream_of, with_payload, with_stream,
+    CODECS, HEADER, IPC, IPC_BATCH, IPC_BODY, KIND, all_types, batch_of, block_of, fix_checksum,
+    small, stream_of, with_kind, with_payload,
 };
 use proptest::prelude::*;
 use watched::{corrupt, read_within};
@@ -36,7 +36,7 @@ fn payloads_of_other_arrow_writers_are_read() {
     let block = block_of(&batch, Codec::None, true);
     // Other alignment, and an end-of-stream mark.
     let payload = stream_of(std::slice::from_ref(&batch), IpcWriteOptions::default());
-    let read = read_within(batch.schema(), &with_stream(&block, &payload), 1 << 16).unwrap();
+    let read = read_within(batch.schema(), &with_kind(&block, IPC, &payload), 1 << 16).unwrap();
     assert_eq!(read.batch, batch);
     // A reader whose schema has other metadata.
     let schema = batch.schema();
@@ -69,7 +69,7 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
     ] {
         corrupt(read_within(
             batch.schema(),
-            &with_stream(&block, &payload),
+            &with_kind(&block, IPC, &payload),
             1 << 16,
         ));
     }
@@ -93,7 +93,7 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
             let payload = stream_of(&[wrong], options());
             corrupt(read_within(
                 single.schema(),
-                &with_stream(&block, &payload),
+                &with_kind(&block, IPC, &payload),
                 1 << 16,
             ));
         }
@@ -102,11 +102,19 @@ fn payloads_that_are_not_one_batch_of_the_schema_are_refused() {
 
 #[test]
 fn a_kind_that_lies_is_corrupt() {
-    for block in both(&small()) {
-        let mut changed = block;
-        changed[KIND] = IPC + IPC_BODY - changed[KIND];
-        fix_checksum(&mut changed);
-        corrupt(read_within(small().schema(), &changed, 1 << 16));
+    for block in each_kind(&small()) {
+        for kind in [IPC, IPC_BATCH, IPC_BODY] {
+            let read = read_within(
+                small().schema(),
+                &with_kind(&block, kind, &block[HEADER..]),
+                1 << 16,
+            );
+            if kind == block[KIND] {
+                assert_eq!(read.unwrap().batch, small());
+            } else {
+                corrupt(read);
+            }
+        }
     }
 }
 
@@ -158,7 +166,7 @@ fn compressed_bodies_are_refused() {
     let payload = stream_of(std::slice::from_ref(&batch), options);
     let message = corrupt(read_within(
         batch.schema(),
-        &with_stream(&block, &payload),
+        &with_kind(&block, IPC, &payload),
         1 << 16,
     ));
     assert!(message.contains("compressed record batch"), "{message}");
@@ -170,26 +178,31 @@ fn metadata_length(block: &[u8], columns: usize) -> usize {
     let payload = &block[HEADER..];
     let length =
         |at: usize| u32::from_le_bytes(payload[at + 4..at + 8].try_into().unwrap()) as usize + 8;
-    if block[KIND] == IPC {
-        length(0) + length(length(0))
-    } else {
-        payload.len().min(8 * columns)
+    match block[KIND] {
+        IPC => length(0) + length(length(0)),
+        IPC_BATCH => length(0),
+        _ => payload.len().min(8 * columns),
     }
 }
 
-/// Uncompressed blocks of the batch: a whole stream, and a body.
-fn both(batch: &RecordBatch) -> [Vec<u8>; 2] {
+/// Uncompressed blocks of the batch: a whole stream, a record batch message, and a body.
+fn each_kind(batch: &RecordBatch) -> [Vec<u8>; 3] {
     let block = block_of(batch, Codec::None, true);
     assert_eq!(block[KIND], IPC_BODY);
     let stream = stream_of(std::slice::from_ref(batch), IpcWriteOptions::default());
-    [with_stream(&block, &stream), block]
+    let schema = u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize + 8;
+    [
+        with_kind(&block, IPC, &stream),
+        with_kind(&block, IPC_BATCH, &stream[schema..]),
+        block,
+    ]
 }
 
 #[test]
 fn hostile_words_in_messages_are_errors_or_valid() {
     for (batch, block) in [small(), all_types(9)]
         .iter()
-        .flat_map(|batch| both(batch).map(|block| (batch.clone(), block)))
+        .flat_map(|batch| each_kind(batch).map(|block| (batch.clone(), block)))
     {
         for at in (0..metadata_length(&block, batch.num_columns())).step_by(4) {
             for word in [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x0100_0000] {
@@ -236,11 +249,10 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         codec in prop::sample::select(CODECS.to_vec()),
         body in any::<bool>(),
-        whole in any::<bool>(),
+        kind in 0..3_usize,
     ) {
         let batch = all_types(9);
-        let [stream, alone] = both(&batch);
-        let block = if whole { stream } else { alone };
+        let block = each_kind(&batch)[kind].clone();
         let metadata = metadata_length(&block, batch.num_columns());
         let mut payload = block[HEADER..].to_vec();
         let range = if body { payload.len() } else { metadata };

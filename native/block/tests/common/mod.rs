@@ -25,7 +25,8 @@ pub const HEADER: usize = 40;
 /// Where a header has the payload kind, and the kinds.
 pub const KIND: usize = 3;
 pub const IPC: u8 = 1;
-pub const IPC_BODY: u8 = 3;
+pub const IPC_BATCH: u8 = 3;
+pub const IPC_BODY: u8 = 4;
 pub const CODECS: [Codec; 4] = [
     Codec::None,
     Codec::Lz4,
@@ -159,10 +160,10 @@ pub fn with_payload(block: &[u8], payload: &[u8]) -> Vec<u8> {
     changed
 }
 
-/// The same for a payload that is a whole stream.
-pub fn with_stream(block: &[u8], payload: &[u8]) -> Vec<u8> {
+/// The same for a payload of another kind.
+pub fn with_kind(block: &[u8], kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut changed = with_payload(block, payload);
-    changed[KIND] = IPC;
+    changed[KIND] = kind;
     fix_checksum(&mut changed);
     changed
 }
