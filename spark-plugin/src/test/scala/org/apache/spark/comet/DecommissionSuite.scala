@@ -34,10 +34,36 @@ class DecommissionSuite extends CometTestBase {
     "spark.decommission.enabled" -> "true",
     "spark.storage.decommission.enabled" -> "true",
     "spark.storage.decommission.shuffleBlocks.enabled" -> "true",
+    // How often an executor asks itself whether it may leave.
+    "spark.storage.decommission.replicationReattemptInterval" -> "1s",
+    // Spark's scripts would set it.
+    "spark.executorEnv.SPARK_SCALA_VERSION" -> scala.util.Properties.versionNumberString.split('.')
+      .take(2).mkString("."),
+    // Tests of Spark's SQL let go of a query's shuffles at its end.
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled" -> "false",
+    "spark.sql.classic.shuffleDependency.skipMigration.enabled" -> "false",
     "spark.task.maxFailures" -> "4",
     "spark.shuffle.sort.bypassMergeThreshold" -> "10",
     Aqe -> "false"
   )
+
+  /** An application on two executors. */
+  private def withCluster(more: (String, String)*)(body: (SparkSession, Events) => Unit): Unit = {
+    val home = sys.env.getOrElse("SPARK_HOME", fail("SPARK_HOME is not set; run scripts/test"))
+    // Executors of an application under test look for the build of Spark.
+    val testing = System.clearProperty("spark.testing")
+    try
+      withComet(confs ++ more: _*) { session =>
+        TestUtils.waitUntilExecutorsUp(session.sparkContext, 2, 60000)
+        val events = new Events
+        session.sparkContext.addSparkListener(events)
+        body(session, events)
+      }
+    finally {
+      System.setProperty("spark.testing", testing)
+      Utils.deleteRecursively(new File(home, "work"))
+    }
+  }
 
   /** What the scheduler and the block managers tell. */
   private class Events extends SparkListener {
@@ -76,10 +102,10 @@ class DecommissionSuite extends CometTestBase {
 
   private def sortedRows(df: DataFrame): Seq[String] = df.collect().map(_.toString).sorted.toSeq
 
-  private def shuffleFiles(session: SparkSession): Seq[File] = {
-    val folder = new File(session.sparkContext.getConf.get("spark.local.dir"))
-    val files = FileUtils.listFiles(folder, null, true).asScala
-    files.filter(_.getName.startsWith("shuffle_")).toSeq
+  /** Those of all executors: workers choose the folders. */
+  private def shuffleFiles(): Seq[String] = {
+    val files = FileUtils.listFiles(new File(System.getProperty("java.io.tmpdir")), null, true)
+    files.asScala.map(_.getName).filter(_.startsWith("shuffle_")).toSeq
   }
 
   /** Executors that have map outputs. */
@@ -87,33 +113,31 @@ class DecommissionSuite extends CometTestBase {
     SparkEnv.get.mapOutputTracker.asInstanceOf[MapOutputTrackerMaster]
       .shuffleStatuses(shuffleId).withMapStatuses(_.map(_.location.executorId).toSet)
 
-  private def decommission(sc: SparkContext, executor: String): Unit =
+  private def decommission(sc: SparkContext, executor: String, replace: Boolean): Unit =
     sc.schedulerBackend.asInstanceOf[StandaloneSchedulerBackend].decommissionExecutor(
       executor,
       ExecutorDecommissionInfo("test"),
-      adjustTargetNumExecutors = true
+      adjustTargetNumExecutors = !replace
     )
 
   for ((writer, partitions) <- Seq("native" -> 8, "bypass" -> 8, "sort" -> 201))
     test(s"map outputs move to another executor, are read there, and are deleted: $writer") {
       val native = writer == "native"
       val expected = withSpark()(session => sortedRows(query(session, native, partitions)))
-      withComet(confs: _*) { session =>
+      withCluster() { (session, events) =>
         val sc = session.sparkContext
-        TestUtils.waitUntilExecutorsUp(sc, 2, 60000)
-        val events = new Events
-        sc.addSparkListener(events)
         val df = query(session, native, partitions)
         assert(sortedRows(df) === expected)
         val exchange = assertComet(df).head
         assert(exchange.nodeName === s"CometShuffleExchange(${if (native) "native" else "jvm"})")
         val leaving = locations(exchange.shuffleId).head
-        decommission(sc, leaving)
+        decommission(sc, leaving, replace = false)
         eventually(assert(events.removed.contains(leaving)))
-        // Data, index and checksums of all map tasks lie on the executor that is left.
+        // Data and index of all map tasks lie on the executor that is left; checksums don't move.
         assert(events.migrated.asScala.exists(_.shuffleId == exchange.shuffleId))
         assert(locations(exchange.shuffleId) === sc.getExecutorIds().toSet - leaving)
-        assert(shuffleFiles(session).length === 3 * exchange.numMappers)
+        for (suffix <- Seq(".data", ".index"))
+          eventually(assert(shuffleFiles().count(_.endsWith(suffix)) === exchange.numMappers))
 
         events.stageTasks.clear()
         assert(sortedRows(df) === expected)
@@ -121,7 +145,7 @@ class DecommissionSuite extends CometTestBase {
         eventually(assert(events.stageTasks.asScala.toSeq === Seq(partitions)))
 
         sc.shuffleDriverComponents.removeShuffle(exchange.shuffleId, true)
-        eventually(assert(shuffleFiles(session) === Nil))
+        eventually(assert(shuffleFiles() === Nil))
       }
     }
 
@@ -130,16 +154,13 @@ class DecommissionSuite extends CometTestBase {
     val storage = temporaryFolder()
     val fallback = "spark.storage.decommission.fallbackStorage.path" -> s"${storage.toUri}"
     try
-      withComet(confs :+ fallback: _*) { session =>
+      withCluster(fallback) { (session, events) =>
         val sc = session.sparkContext
-        TestUtils.waitUntilExecutorsUp(sc, 2, 60000)
-        val events = new Events
-        sc.addSparkListener(events)
         val df = query(session, native = false, 8)
         assert(sortedRows(df) === expected)
         val exchange = assertComet(df).head
         val before = sc.getExecutorIds()
-        before.foreach(decommission(sc, _))
+        before.foreach(decommission(sc, _, replace = true))
         eventually(assert(events.removed.asScala.toSet === before.toSet))
         assert(locations(exchange.shuffleId) === Set(
           FallbackStorage.FALLBACK_BLOCK_MANAGER_ID.executorId
