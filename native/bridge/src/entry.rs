@@ -141,6 +141,38 @@ pub extern "system" fn Java_org_apache_spark_comet_Native_exportColumn<'local>(
     })
 }
 
+/// `Native.reallocate`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_reallocate<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    address: jlong,
+    bytes: jlong,
+    wanted: jlong,
+) -> jlong {
+    guarded(env, |_| {
+        let (bytes, wanted) = (to_usize(bytes, "bytes")?, to_usize(wanted, "wanted bytes")?);
+        // SAFETY: the JVM passes memory of this function's that it hasn't handed over or freed.
+        Ok(unsafe { comet_vector::reallocate(address, bytes, wanted) })
+    })
+}
+
+/// `Native.free`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_org_apache_spark_comet_Native_free<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    address: jlong,
+    bytes: jlong,
+) {
+    guarded(env, |_| {
+        let bytes = to_usize(bytes, "bytes")?;
+        // SAFETY: as for `reallocate`; the JVM gives it up.
+        unsafe { comet_vector::free(address, bytes) };
+        Ok(())
+    });
+}
+
 /// `Native.releaseArray`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_org_apache_spark_comet_Native_releaseArray<'local>(

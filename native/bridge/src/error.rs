@@ -74,7 +74,13 @@ impl From<DataFusionError> for BridgeError {
             Err(inner) => inner,
         };
         match inner.downcast::<VectorError>() {
-            Ok(vector) => Self::Vector(*vector),
+            Ok(vector) => match *vector {
+                // What Java code threw below is the error.
+                VectorError::Heap(cause) => {
+                    Self::Shuffle(ShuffleError::DataFusion(DataFusionError::External(cause)))
+                }
+                vector => Self::Vector(vector),
+            },
             Err(inner) => Self::Shuffle(ShuffleError::DataFusion(DataFusionError::External(inner))),
         }
     }

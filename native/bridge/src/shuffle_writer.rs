@@ -183,8 +183,9 @@ impl BatchSource {
         }
         let started = Instant::now();
         let batch = loop {
-            // SAFETY: the task keeps the descriptor, and what it refers to, until the next call.
-            match unsafe { self.importer.import(descriptor) } {
+            // SAFETY: the task keeps the descriptor, and what it refers to, until the next call, and
+            // forgets what it hands over.
+            match unsafe { self.importer.import(descriptor, self.task.as_ref()) } {
                 Ok(batch) if batch.num_rows() <= 1 || self.has_room_for(&batch)? => break batch,
                 Ok(_) | Err(VectorError::TooLarge { rows: 2.., .. }) => {
                     descriptor = self.task.split_batch().map_err(DataFusionError::External)?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use comet_memory::{MemoryError, SparkMemory};
+use comet_vector::JavaHeap;
 use jni::objects::{JMethodID, JObject, JString, JThrowable};
 use jni::refs::Global;
 use jni::signature::{Primitive, ReturnType};
@@ -41,6 +42,7 @@ pub(crate) struct JavaTask {
     task: Global<JObject<'static>>,
     next_batch: JMethodID,
     split_batch: JMethodID,
+    copy_array: JMethodID,
     acquire_memory: JMethodID,
     release_memory: JMethodID,
     memory_limit: JMethodID,
@@ -62,6 +64,7 @@ impl JavaTask {
             task: env.new_global_ref(task)?,
             next_batch: env.get_method_id(&class, jni_str!("nextBatch"), jni_sig!("()J"))?,
             split_batch: env.get_method_id(&class, jni_str!("splitBatch"), jni_sig!("()J"))?,
+            copy_array: env.get_method_id(&class, jni_str!("copyArray"), jni_sig!("(JJJJ)V"))?,
             acquire_memory: env.get_method_id(
                 &class,
                 jni_str!("acquireMemory"),
@@ -124,6 +127,21 @@ impl JavaTask {
         self.call_for_long(self.split_batch, &[])
     }
 
+    /// Calls a method that returns nothing.
+    ///
+    /// # Safety
+    ///
+    /// `method` must take a long for each of `arguments` and return nothing.
+    unsafe fn call_for_nothing(
+        &self,
+        method: JMethodID,
+        arguments: &[i64],
+    ) -> Result<(), CallError> {
+        let returns = ReturnType::Primitive(Primitive::Void);
+        // SAFETY: as the caller vouches.
+        unsafe { self.call(method, returns, arguments, |_, _| Ok(())) }
+    }
+
     /// Where to spill.
     pub(crate) fn spill_file(&self) -> Result<String, CallError> {
         let read = |env: &mut Env, value: JValueOwned| {
@@ -159,19 +177,28 @@ impl SparkMemory for JavaTask {
     }
 
     fn release(&self, bytes: usize) -> Result<(), MemoryError> {
-        let returns = ReturnType::Primitive(Primitive::Void);
         // SAFETY: the method takes a long and returns nothing.
-        let released = unsafe {
-            self.call(self.release_memory, returns, &[to_long(bytes)], |_, _| {
-                Ok(())
-            })
-        };
+        let released = unsafe { self.call_for_nothing(self.release_memory, &[to_long(bytes)]) };
         released.map_err(spark_error)
     }
 
     fn task_limit(&self) -> Result<usize, MemoryError> {
         let limit = self.call_for_long(self.memory_limit, &[]);
         Ok(to_size(limit.map_err(spark_error)?))
+    }
+}
+
+impl JavaHeap for JavaTask {
+    fn copy(&self, array: usize, offset: usize, target: &mut [u8]) -> Result<(), CallError> {
+        let address = target.as_mut_ptr() as i64;
+        let arguments = [
+            to_long(array),
+            to_long(offset),
+            address,
+            to_long(target.len()),
+        ];
+        // SAFETY: the method takes four longs, returns nothing and writes only into the target.
+        unsafe { self.call_for_nothing(self.copy_array, &arguments) }
     }
 }
 

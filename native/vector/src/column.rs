@@ -10,16 +10,17 @@ use arrow_schema::{DataType, FieldRef, Fields};
 use arrow_select::take::take;
 
 use crate::VectorError;
+use crate::collected::Collected;
 use crate::descriptor::Numbers;
 use crate::exported;
 use crate::spans::{Spans, bytes};
-use crate::values::{clear_nulls, nulls_at, numbers_at, values};
+use crate::values::{clear_nulls, values};
 
 /// Imports a column of `rows` rows.
 ///
 /// # Safety
 ///
-/// At every address among the numbers there must be what they say, unchanged until this returns.
+/// At every place among the numbers there must be what they say, unchanged until this returns.
 pub(crate) unsafe fn import(
     data_type: &DataType,
     rows: usize,
@@ -38,6 +39,7 @@ pub(crate) unsafe fn import(
             (4, DataType::Struct(fields)) => structs(fields, rows, numbers),
             (5, _) => dictionary(data_type, rows, numbers),
             (6, _) => arrow(rows, numbers),
+            (7, _) => Collected::Taken.column(data_type, rows, numbers),
             _ => Err(VectorError::kind(kind, data_type)),
         }
     }
@@ -134,7 +136,7 @@ unsafe fn structs(
     numbers: &mut Numbers<'_>,
 ) -> Result<ArrayRef, VectorError> {
     // SAFETY: as the caller vouches.
-    let nulls = unsafe { nulls_at(numbers.next()?, rows) };
+    let nulls = unsafe { numbers.next_nulls(rows) }?;
     let mut columns = Vec::with_capacity(fields.len());
     for field in fields {
         // SAFETY: as the caller vouches.
@@ -160,11 +162,12 @@ unsafe fn dictionary(
 ) -> Result<ArrayRef, VectorError> {
     // SAFETY: as the caller vouches.
     unsafe {
-        let nulls = nulls_at(numbers.next()?, rows);
-        let mut indices = numbers_at::<u32>(numbers.next()?, rows);
+        let nulls = numbers.next_nulls(rows)?;
+        let mut indices = numbers.next_values::<u32>(rows)?;
         clear_nulls(&mut indices, nulls.as_ref());
         let count = numbers.next_count()?;
-        let entries = import(data_type, count, numbers)?;
+        // Looking them up copies them, so that nothing of theirs goes on.
+        let entries = Collected::Borrowed.column(data_type, count, numbers)?;
         let valid = |index: &u32| usize::try_from(*index).is_ok_and(|index| index < count);
         // Indices of nulls are 0, which an empty dictionary does not have either.
         if !indices.iter().all(valid) {

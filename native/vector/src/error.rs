@@ -16,6 +16,9 @@ pub enum VectorError {
     /// The descriptor contradicts itself or the schema.
     #[error("malformed batch descriptor: {0}")]
     Descriptor(String),
+    /// An array of the JVM's could not be read.
+    #[error("reading an array of the JVM: {0}")]
+    Heap(Box<dyn std::error::Error + Send + Sync>),
     /// The arrays are not what the schema says.
     #[error("imported vectors: {0}")]
     Arrow(#[from] ArrowError),

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::VectorError;
 use crate::column;
 use crate::descriptor::Numbers;
-use crate::values::numbers_at;
+use crate::heap::JavaHeap;
 
 /// The name of the column of partition ids, which comes behind all others.
 pub const PARTITION_ID_FIELD: &str = "partition id";
@@ -40,35 +40,43 @@ impl VectorImporter {
         &self.schema
     }
 
-    /// Copies the batch whose descriptor lies at `address`. Exported arrays that it names are taken
-    /// over; who exported them still has to release them.
+    /// Copies the batch whose descriptor lies at `address`; `heap` has the arrays that it refers to.
+    /// Exported arrays that it names are taken over; who exported them still has to release them.
+    /// Memory that it hands over is taken over too, and its address in the descriptor is 0 then.
     ///
     /// # Errors
     ///
     /// [`VectorError::TooLarge`] if it doesn't fit 32-bit offsets, [`VectorError::Descriptor`] or
-    /// [`VectorError::Arrow`] if the descriptor does not describe a batch of the schema.
+    /// [`VectorError::Arrow`] if the descriptor does not describe a batch of the schema,
+    /// [`VectorError::Heap`] if the JVM's arrays cannot be read.
     ///
     /// # Safety
     ///
     /// There must be a descriptor at `address`, and at each address in it what the crate's
     /// documentation says, all of it unchanged until this returns.
-    pub unsafe fn import(&self, address: i64) -> Result<RecordBatch, VectorError> {
+    pub unsafe fn import(
+        &self,
+        address: i64,
+        heap: &dyn JavaHeap,
+    ) -> Result<RecordBatch, VectorError> {
         // SAFETY: the caller vouches for the descriptor.
-        let mut numbers = unsafe { Numbers::at(address) }?;
+        let mut numbers = unsafe { Numbers::at(address, heap) }?;
         let rows = numbers.next_count()?;
-        let ids = numbers.next()?;
+        let with_ids = self.columns < self.schema.fields().len();
+        let ids = if with_ids {
+            // SAFETY: the caller vouches for an id for each row.
+            unsafe { numbers.next_values::<i32>(rows) }?
+        } else {
+            numbers.next()?;
+            Vec::new()
+        };
         let mut arrays = Vec::with_capacity(self.schema.fields().len());
         for field in self.schema.fields().iter().take(self.columns) {
             // SAFETY: the caller vouches for what the numbers say.
             arrays.push(unsafe { column::import(field.data_type(), rows, &mut numbers) }?);
         }
         numbers.end()?;
-        if self.columns < self.schema.fields().len() {
-            if ids == 0 && rows > 0 {
-                return Err(VectorError::Descriptor("no partition ids".to_owned()));
-            }
-            // SAFETY: the caller vouches for an id for each row.
-            let ids = unsafe { numbers_at::<i32>(ids, rows) };
+        if with_ids {
             arrays.push(Arc::new(Int32Array::from(ids)));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

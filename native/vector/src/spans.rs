@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use crate::VectorError;
 use crate::descriptor::Numbers;
-use crate::values::{clear_nulls, decimals, nulls_at, numbers_at};
+use crate::values::{clear_nulls, decimals};
 
 /// Where each row's bytes or elements lie.
 pub(crate) struct Spans {
@@ -20,13 +20,13 @@ pub(crate) struct Spans {
 impl Spans {
     /// # Safety
     ///
-    /// At the addresses there must be nulls, offsets and lengths of `rows` rows.
+    /// At the places there must be nulls, offsets and lengths of `rows` rows.
     pub(crate) unsafe fn read(rows: usize, numbers: &mut Numbers<'_>) -> Result<Self, VectorError> {
         // SAFETY: as the caller vouches.
         unsafe {
-            let nulls = nulls_at(numbers.next()?, rows);
-            let offsets = numbers_at::<i32>(numbers.next()?, rows);
-            let mut lengths = numbers_at::<i32>(numbers.next()?, rows);
+            let nulls = numbers.next_nulls(rows)?;
+            let offsets = numbers.next_values::<i32>(rows)?;
+            let mut lengths = numbers.next_values::<i32>(rows)?;
             clear_nulls(&mut lengths, nulls.as_ref());
             let spans = Self {
                 nulls,
@@ -87,11 +87,31 @@ impl Spans {
         }
         runs
     }
+
+    /// Copies the bytes of the spans, `total` in all, from the next place.
+    ///
+    /// # Safety
+    ///
+    /// There must be all that the spans refer to.
+    unsafe fn copy(&self, numbers: &mut Numbers<'_>, total: usize) -> Result<Vec<u8>, VectorError> {
+        let bytes = numbers.next_bytes()?;
+        let mut copied = vec![0; total];
+        let mut rest = copied.as_mut_slice();
+        for (start, length) in self.runs() {
+            let none = || VectorError::Descriptor("no place of bytes".to_owned());
+            let bytes = bytes.as_ref().ok_or_else(none)?;
+            let (run, others) = rest.split_at_mut_checked(length).ok_or_else(none)?;
+            // SAFETY: as the caller vouches.
+            unsafe { bytes.copy(start, run) }?;
+            rest = others;
+        }
+        Ok(copied)
+    }
 }
 
 /// # Safety
 ///
-/// At the addresses there must be nulls, offsets and lengths of `rows` rows, and their bytes.
+/// At the places there must be nulls, offsets and lengths of `rows` rows, and their bytes.
 pub(crate) unsafe fn bytes(
     data_type: &DataType,
     rows: usize,
@@ -99,36 +119,26 @@ pub(crate) unsafe fn bytes(
 ) -> Result<ArrayRef, VectorError> {
     // SAFETY: as the caller vouches.
     let spans = unsafe { Spans::read(rows, numbers) }?;
-    let at = numbers.next()? as *const u8;
+    let (offsets, total) = spans.arrow_offsets()?;
+    // SAFETY: as the caller vouches.
+    let copied = unsafe { spans.copy(numbers, total) }?;
     match data_type {
-        DataType::Binary => {
-            let (offsets, total) = spans.arrow_offsets()?;
-            let mut copied = Vec::with_capacity(total);
-            for (start, length) in spans.runs() {
-                // SAFETY: the caller vouches for the bytes of every row.
-                copied.extend_from_slice(unsafe {
-                    std::slice::from_raw_parts(at.add(start), length)
-                });
-            }
-            Ok(Arc::new(BinaryArray::new(
-                offsets,
-                Buffer::from_vec(copied),
-                spans.nulls,
-            )))
-        }
+        DataType::Binary => Ok(Arc::new(BinaryArray::new(
+            offsets,
+            Buffer::from_vec(copied),
+            spans.nulls,
+        ))),
         DataType::Decimal128(precision, scale) => {
             let mut values = Vec::with_capacity(rows);
-            for (start, length) in spans.iter() {
-                let (Ok(start), Ok(length @ 0..=16)) =
-                    (usize::try_from(start), usize::try_from(length))
-                else {
+            let mut rest = copied.as_slice();
+            for length in offsets.lengths() {
+                let value = rest.split_at_checked(length);
+                let Some((value, others)) = value.filter(|_| length <= size_of::<i128>()) else {
                     let detail = format!("a decimal of {length} bytes");
                     return Err(VectorError::Descriptor(detail));
                 };
-                // SAFETY: the caller vouches for the bytes of every row.
-                values.push(big_endian(unsafe {
-                    std::slice::from_raw_parts(at.wrapping_add(start), length)
-                }));
+                values.push(big_endian(value));
+                rest = others;
             }
             decimals(values, spans.nulls, *precision, *scale)
         }

@@ -1,4 +1,4 @@
-//! Values of fixed width, and the bytes for nulls.
+//! Values of fixed width.
 
 use std::sync::Arc;
 
@@ -8,40 +8,11 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use crate::VectorError;
-use crate::descriptor::Numbers;
+use crate::descriptor::{Number, Numbers};
 
 /// The most digits of a decimal that Spark's vectors hold in 4 and in 8 bytes (`Decimal` in Spark).
 const MAX_INT_DIGITS: u8 = 9;
 const MAX_LONG_DIGITS: u8 = 18;
-
-/// Copies `count` numbers from `address`, which need not be aligned.
-///
-/// # Safety
-///
-/// There must be as many, of which every bit pattern is valid.
-pub(crate) unsafe fn numbers_at<T: Copy + Default>(address: i64, count: usize) -> Vec<T> {
-    let mut copied = vec![T::default(); count];
-    if count > 0 {
-        let from = address as *const u8;
-        let bytes = count * size_of::<T>();
-        // SAFETY: the caller vouches for the source; the target was just made.
-        unsafe { from.copy_to_nonoverlapping(copied.as_mut_ptr().cast(), bytes) };
-    }
-    copied
-}
-
-/// # Safety
-///
-/// There must be a byte for each row at `address`, if it isn't 0.
-pub(crate) unsafe fn nulls_at(address: i64, rows: usize) -> Option<NullBuffer> {
-    if address == 0 || rows == 0 {
-        return None;
-    }
-    // SAFETY: the caller vouches for these bytes.
-    let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, rows) };
-    let valid: BooleanBuffer = bytes.iter().map(|byte| *byte == 0).collect();
-    Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0)
-}
 
 /// Nothing of what a vector has in the place of a null goes on to others.
 pub(crate) fn clear_nulls<T: Default>(values: &mut [T], nulls: Option<&NullBuffer>) {
@@ -55,44 +26,42 @@ pub(crate) fn clear_nulls<T: Default>(values: &mut [T], nulls: Option<&NullBuffe
 
 /// # Safety
 ///
-/// At the addresses there must be nulls and values of `rows` rows.
+/// At the places there must be nulls and values of `rows` rows.
 pub(crate) unsafe fn values(
     data_type: &DataType,
     rows: usize,
     numbers: &mut Numbers<'_>,
 ) -> Result<ArrayRef, VectorError> {
-    // SAFETY: as the caller vouches.
-    let nulls = unsafe { nulls_at(numbers.next()?, rows) };
-    let at = numbers.next()?;
     // SAFETY: as the caller vouches: the widths are those of Spark's vectors.
     unsafe {
+        let nulls = numbers.next_nulls(rows)?;
         Ok(match data_type {
-            DataType::Boolean => booleans(at, rows, nulls),
-            DataType::Int8 => primitive::<Int8Type>(at, rows, nulls),
-            DataType::Int16 => primitive::<Int16Type>(at, rows, nulls),
-            DataType::Int32 => primitive::<Int32Type>(at, rows, nulls),
-            DataType::Int64 => primitive::<Int64Type>(at, rows, nulls),
-            DataType::Float32 => primitive::<Float32Type>(at, rows, nulls),
-            DataType::Float64 => primitive::<Float64Type>(at, rows, nulls),
-            DataType::Date32 => primitive::<Date32Type>(at, rows, nulls),
+            DataType::Boolean => booleans(numbers, rows, nulls)?,
+            DataType::Int8 => primitive::<Int8Type>(numbers, rows, nulls)?,
+            DataType::Int16 => primitive::<Int16Type>(numbers, rows, nulls)?,
+            DataType::Int32 => primitive::<Int32Type>(numbers, rows, nulls)?,
+            DataType::Int64 => primitive::<Int64Type>(numbers, rows, nulls)?,
+            DataType::Float32 => primitive::<Float32Type>(numbers, rows, nulls)?,
+            DataType::Float64 => primitive::<Float64Type>(numbers, rows, nulls)?,
+            DataType::Date32 => primitive::<Date32Type>(numbers, rows, nulls)?,
             DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-                let values = typed::<TimestampMicrosecondType>(at, rows, nulls);
+                let values = typed::<TimestampMicrosecondType>(numbers, rows, nulls)?;
                 Arc::new(values.with_timezone_opt(zone.clone()))
             }
             DataType::Time64(TimeUnit::Nanosecond) => {
-                primitive::<Time64NanosecondType>(at, rows, nulls)
+                primitive::<Time64NanosecondType>(numbers, rows, nulls)?
             }
             DataType::Interval(IntervalUnit::YearMonth) => {
-                primitive::<IntervalYearMonthType>(at, rows, nulls)
+                primitive::<IntervalYearMonthType>(numbers, rows, nulls)?
             }
             DataType::Duration(TimeUnit::Microsecond) => {
-                primitive::<DurationMicrosecondType>(at, rows, nulls)
+                primitive::<DurationMicrosecondType>(numbers, rows, nulls)?
             }
             DataType::Decimal128(precision, scale) if *precision <= MAX_LONG_DIGITS => {
                 let values = if *precision <= MAX_INT_DIGITS {
-                    widened::<i32>(at, rows, nulls.as_ref())
+                    widened::<i32>(numbers, rows, nulls.as_ref())?
                 } else {
-                    widened::<i64>(at, rows, nulls.as_ref())
+                    widened::<i64>(numbers, rows, nulls.as_ref())?
                 };
                 decimals(values, nulls, *precision, *scale)?
             }
@@ -103,53 +72,63 @@ pub(crate) unsafe fn values(
 
 /// # Safety
 ///
-/// There must be `rows` values at `at`.
+/// At the next place there must be `rows` values.
 unsafe fn typed<T: ArrowPrimitiveType>(
-    at: i64,
+    numbers: &mut Numbers<'_>,
     rows: usize,
     nulls: Option<NullBuffer>,
-) -> PrimitiveArray<T> {
-    // SAFETY: as the caller vouches; every bit pattern is a value.
-    let mut values = unsafe { numbers_at::<T::Native>(at, rows) };
+) -> Result<PrimitiveArray<T>, VectorError>
+where
+    T::Native: Number,
+{
+    // SAFETY: as the caller vouches.
+    let mut values = unsafe { numbers.next_values::<T::Native>(rows) }?;
     clear_nulls(&mut values, nulls.as_ref());
-    PrimitiveArray::new(ScalarBuffer::from(values), nulls)
+    Ok(PrimitiveArray::new(ScalarBuffer::from(values), nulls))
 }
 
 /// # Safety
 ///
 /// As for [`typed`].
 unsafe fn primitive<T: ArrowPrimitiveType>(
-    at: i64,
+    numbers: &mut Numbers<'_>,
     rows: usize,
     nulls: Option<NullBuffer>,
-) -> ArrayRef {
+) -> Result<ArrayRef, VectorError>
+where
+    T::Native: Number,
+{
     // SAFETY: as the caller vouches.
-    Arc::new(unsafe { typed::<T>(at, rows, nulls) })
+    Ok(Arc::new(unsafe { typed::<T>(numbers, rows, nulls) }?))
 }
 
 /// # Safety
 ///
-/// There must be `rows` bytes at `at`.
-unsafe fn booleans(at: i64, rows: usize, nulls: Option<NullBuffer>) -> ArrayRef {
+/// As for [`typed`].
+unsafe fn booleans(
+    numbers: &mut Numbers<'_>,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, VectorError> {
     // SAFETY: as the caller vouches.
-    let mut values = unsafe { numbers_at::<u8>(at, rows) };
+    let mut values = unsafe { numbers.next_values::<u8>(rows) }?;
     clear_nulls(&mut values, nulls.as_ref());
     let values: BooleanBuffer = values.into_iter().map(|byte| byte != 0).collect();
-    Arc::new(BooleanArray::new(values, nulls))
+    Ok(Arc::new(BooleanArray::new(values, nulls)))
 }
 
 /// # Safety
 ///
-/// There must be `rows` numbers at `at`.
-unsafe fn widened<T: Copy + Default + Into<i128>>(
-    at: i64,
+/// As for [`typed`].
+unsafe fn widened<T: Number + Into<i128>>(
+    numbers: &mut Numbers<'_>,
     rows: usize,
     nulls: Option<&NullBuffer>,
-) -> Vec<i128> {
+) -> Result<Vec<i128>, VectorError> {
     // SAFETY: as the caller vouches.
-    let mut values = unsafe { numbers_at::<T>(at, rows) };
+    let mut values = unsafe { numbers.next_values::<T>(rows) }?;
     clear_nulls(&mut values, nulls);
-    values.into_iter().map(Into::into).collect()
+    Ok(values.into_iter().map(Into::into).collect())
 }
 
 pub(crate) fn decimals(

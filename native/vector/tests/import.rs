@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int32Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, ListArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use comet_vector::{VectorError, VectorImporter, export, release};
+use comet_vector::{JavaHeap, VectorError, VectorImporter, export, free, reallocate, release};
 
 fn schema(data_type: DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("c", data_type, true)]))
@@ -17,14 +17,72 @@ fn address<T>(values: &[T]) -> i64 {
     values.as_ptr() as i64
 }
 
+/// The arrays of a JVM, as bytes.
+#[derive(Default)]
+struct Arrays(Vec<Vec<u8>>);
+
+impl JavaHeap for Arrays {
+    fn copy(
+        &self,
+        array: usize,
+        offset: usize,
+        target: &mut [u8],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let array = self.0.get(array).ok_or("no such array")?;
+        let end = offset + target.len();
+        target.copy_from_slice(array.get(offset..end).ok_or("past its end")?);
+        Ok(())
+    }
+}
+
+impl Arrays {
+    /// Refers to a new array, from byte `offset` on.
+    fn add(&mut self, bytes: Vec<u8>, offset: i64) -> i64 {
+        self.0.push(bytes);
+        i64::MIN | (i64::try_from(self.0.len() - 1).unwrap() << 40) | offset
+    }
+}
+
+fn little_endian(numbers: &[i32]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
+}
+
 /// Imports a batch of one column.
 fn import(data_type: DataType, rows: i64, column: &[i64]) -> Result<RecordBatch, VectorError> {
-    let mut numbers = vec![0, rows, 0];
-    numbers.extend_from_slice(column);
-    *numbers.first_mut().unwrap() = i64::try_from(numbers.len()).unwrap();
+    import_from(&Arrays::default(), data_type, rows, &mut column.to_vec())
+}
+
+/// Imports a batch of one column, of which some may be in arrays, some be handed over.
+fn import_from(
+    arrays: &Arrays,
+    data_type: DataType,
+    rows: i64,
+    column: &mut [i64],
+) -> Result<RecordBatch, VectorError> {
+    let count = i64::try_from(column.len() + 3).unwrap();
+    let mut numbers = [&[count, rows, 0], &*column].concat();
     let importer = VectorImporter::new(&schema(data_type), false);
     // SAFETY: the callers describe memory that outlives the call.
-    unsafe { importer.import(address(&numbers)) }
+    let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, arrays) };
+    column.copy_from_slice(numbers.get(3..).unwrap());
+    imported
+}
+
+/// Address, bytes and capacity of memory that is handed over, with room to spare.
+fn collected(bytes: &[u8]) -> [i64; 3] {
+    let capacity = bytes.len() + 100;
+    // SAFETY: memory of this function's, of more than these bytes.
+    unsafe {
+        let address = reallocate(0, 0, capacity);
+        bytes
+            .as_ptr()
+            .copy_to_nonoverlapping(address as *mut u8, bytes.len());
+        let size = |bytes| i64::try_from(bytes).unwrap();
+        [address, size(bytes.len()), size(capacity)]
+    }
 }
 
 #[test]
@@ -111,15 +169,18 @@ fn lists_take_the_elements_that_they_refer_to() {
 #[test]
 fn dictionaries_are_looked_up() {
     let (entries, ids, nulls) = ([10_i32, 20], [1_u32, 99, 0], [0_u8, 1, 0]);
-    let column = |count| {
+    let column = |count: i64| {
         [
             5,
             address(&nulls),
             address(&ids),
             count,
-            1,
+            0,
+            0,
             0,
             address(&entries),
+            count * 4,
+            8,
         ]
     };
     let batch = import(DataType::Int32, 3, &column(2)).unwrap();
@@ -130,6 +191,82 @@ fn dictionaries_are_looked_up() {
         error.to_string().contains("past the end of a dictionary"),
         "{error}"
     );
+}
+
+#[test]
+fn what_is_in_arrays_of_the_jvm_is_like_what_is_not() {
+    let mut arrays = Arrays::default();
+    let values = arrays.add(little_endian(&[9, 1, 0x5555, -3]), 4);
+    let nulls = arrays.add(vec![1, 0, 1, 0], 1);
+    let batch = import_from(&arrays, DataType::Int32, 3, &mut [1, nulls, values]).unwrap();
+    let column = batch.column(0).as_primitive::<Int32Type>();
+    assert_eq!(column, &Int32Array::from(vec![Some(1), None, Some(-3)]));
+
+    let offsets = arrays.add(little_endian(&[2, -7, 7, 0]), 0);
+    let lengths = arrays.add(little_endian(&[3, -1, 2, 0]), 0);
+    let nulls = arrays.add(vec![0, 1, 0, 0], 0);
+    let bytes = arrays.add(b"xxabcyyde".to_vec(), 0);
+    let column = &mut [2, nulls, offsets, lengths, bytes];
+    let batch = import_from(&arrays, DataType::Binary, 4, column).unwrap();
+    let expected = BinaryArray::from_opt_vec(vec![Some(b"abc"), None, Some(b"de"), Some(b"")]);
+    assert_eq!(batch.column(0).as_binary::<i32>(), &expected);
+
+    let column = &mut [2, nulls, offsets, lengths, values];
+    let batch = import_from(&arrays, DataType::Decimal128(38, 0), 4, column).unwrap();
+    let column = batch.column(0).as_primitive::<Decimal128Type>();
+    assert_eq!(column.values().as_ref(), [0x55, 0, 0xfd, 0]);
+
+    let missing = i64::MIN | (99 << 40);
+    for column in [[1, 0, missing], [1, missing, values], [1, 0, values + 8]] {
+        let error = import_from(&arrays, DataType::Int32, 3, &mut column.clone()).unwrap_err();
+        assert!(matches!(error, VectorError::Heap(_)), "{error}");
+    }
+}
+
+#[test]
+fn collected_columns_are_taken_over() {
+    let none = [0_i64; 3];
+    let values = collected(&little_endian(&[1, 0, -3]));
+    let validity = collected(&[0b101]);
+    let start = values.first().copied().unwrap();
+    let mut column = [&[7], validity.as_slice(), &values].concat();
+    let batch = import_from(&Arrays::default(), DataType::Int32, 3, &mut column).unwrap();
+    let found = batch.column(0).as_primitive::<Int32Type>();
+    assert_eq!(found, &Int32Array::from(vec![Some(1), None, Some(-3)]));
+    assert_eq!(found.values().inner().as_ptr() as i64, start);
+    assert_eq!((column.get(1), column.get(4)), (Some(&0), Some(&0)));
+
+    let (offsets, bytes) = (collected(&little_endian(&[0, 3, 3])), collected(b"abc"));
+    let element = [&none[..], &offsets, &bytes].concat();
+    let list_offsets = collected(&little_endian(&[0, 2]));
+    let mut column = [&[7], &none[..], &list_offsets, &[2], &element].concat();
+    let list = DataType::List(Arc::new(Field::new("element", DataType::Binary, true)));
+    let batch = import_from(&Arrays::default(), list, 1, &mut column).unwrap();
+    let list = batch.column(0).as_list::<i32>().value(0);
+    let expected = BinaryArray::from_vec(vec![b"abc", b""]);
+    assert_eq!(list.as_binary::<i32>(), &expected);
+}
+
+#[test]
+fn collected_columns_with_wrong_buffers_are_errors_and_what_is_left_is_the_jvms() {
+    let offsets = |last| collected(&little_endian(&[0, last]));
+    // One offset past the bytes, and one more number than there should be.
+    for (last, rest) in [(9, vec![]), (3, vec![1])] {
+        let bytes = collected(b"abc");
+        let column = [&[7, 0, 0, 0], offsets(last).as_slice(), &bytes, &rest].concat();
+        assert!(import(DataType::Binary, 1, &column).is_err());
+    }
+    // The second column is never reached.
+    let second = collected(&little_endian(&[1]));
+    let mut numbers = [&[8, 1, 0, 99, 7], second.as_slice()].concat();
+    let importer = VectorImporter::new(&schema(DataType::Int32), false);
+    // SAFETY: the descriptor and what it names outlive the call.
+    let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) };
+    assert!(imported.is_err());
+    let [address, _, capacity] = second;
+    assert_eq!(numbers.get(5), Some(&address));
+    // SAFETY: nobody took it over.
+    unsafe { free(address, usize::try_from(capacity).unwrap()) };
 }
 
 #[test]
@@ -160,9 +297,9 @@ fn nothing_is_kept_of_exported_arrays_that_were_released() {
     let (first, second) = (export(&data).unwrap(), export(&data).unwrap());
     // The kind of the second column is unknown.
     for kind in [99, 6] {
-        let numbers = [9, 2, 0, 6, first, 0, kind, second, 0];
+        let mut numbers = [9, 2, 0, 6, first, 0, kind, second, 0];
         // SAFETY: the descriptor and what it names outlive the call.
-        let imported = unsafe { importer.import(address(&numbers)) };
+        let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) };
         assert!(imported.is_err());
     }
     for exported in [first, second] {
@@ -178,7 +315,7 @@ fn what_is_described_wrongly_is_an_error() {
     for column in [
         vec![],
         vec![1, 0],
-        vec![7, 0, 0],
+        vec![8, 0, 0],
         vec![4, 0],
         vec![1, 0, address(&values), 0],
     ] {
@@ -206,9 +343,10 @@ fn bytes_beyond_32_bit_offsets_are_too_large() {
 fn partition_ids_come_last() {
     let (values, ids) = ([5_i32, 6], [1_i32, 0]);
     let importer = VectorImporter::new(&schema(DataType::Int32), true);
-    let numbers = [6, 2, address(&ids), 1, 0, address(&values)];
+    let mut numbers = [6, 2, address(&ids), 1, 0, address(&values)];
     // SAFETY: the arrays outlive the call.
-    let batch = unsafe { importer.import(address(&numbers)) }.unwrap();
+    let batch =
+        unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) }.unwrap();
     assert_eq!(batch.num_columns(), 2);
     let found = batch.column(1).as_primitive::<Int32Type>();
     assert_eq!(found.values().as_ref(), ids);

@@ -150,6 +150,17 @@ public final class Native {
    */
   public static native long exportColumn(long decoder, int column);
 
+  /**
+   * Makes native memory larger or smaller, or new memory of address 0; what is in both is kept.
+   *
+   * @param bytes its size until now
+   * @return its address, 0 if there is no such memory
+   */
+  public static native long reallocate(long address, long bytes, long wanted);
+
+  /** Frees memory of {@link #reallocate}, if the address is not 0. */
+  public static native void free(long address, long bytes);
+
   /** Gives up an exported array, whether the native side took it over or not. */
   public static native void releaseArray(long array);
 

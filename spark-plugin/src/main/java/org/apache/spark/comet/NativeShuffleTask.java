@@ -13,7 +13,7 @@ public interface NativeShuffleTask {
    * Makes the next batch ready.
    *
    * @return the address of its descriptor (see {@code native/vector}), which stays valid with all it
-   *     refers to until the next call; 0 if there are no more batches
+   *     refers to until the next call, but for memory that is handed over; 0 if there are no more batches
    */
   long nextBatch() throws IOException;
 
@@ -22,6 +22,15 @@ public interface NativeShuffleTask {
    * the rest comes with the next calls of that.
    */
   long splitBatch() throws IOException;
+
+  /**
+   * Copies bytes of an array that the descriptor refers to by number.
+   *
+   * @param array the number
+   * @param offset the first byte
+   * @param address where they go
+   */
+  void copyArray(long array, long offset, long address, long bytes);
 
   /** Acquires up to {@code bytes} of the task's off-heap memory and returns how many it got. */
   long acquireMemory(long bytes);

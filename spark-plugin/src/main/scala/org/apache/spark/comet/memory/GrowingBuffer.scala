@@ -1,5 +1,6 @@
 package org.apache.spark.comet.memory
 
+import org.apache.spark.comet.Native
 import org.apache.spark.unsafe.Platform
 
 /** What holds native memory that nobody else frees. */
@@ -20,6 +21,8 @@ final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
   private var start = 0L
   private var size = 0L
   private var used = 0L
+  // What was enough for what was handed over last.
+  private var enough = minCapacity
 
   /** Where the first byte is, until more is written. */
   def address: Long = start
@@ -41,13 +44,20 @@ final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
   def append(bytes: Long): Long = {
     val end = used + bytes
     if (end > size) {
-      val grown = math.max(end, math.max(minCapacity, 2 * size))
-      start = Platform.reallocateMemory(start, size, grown)
-      size = grown
+      grow(math.max(end, math.max(enough, 2 * size)))
     }
     val room = start + used
     used = end
     room
+  }
+
+  private def grow(wanted: Long): Unit = {
+    val grown = Native.reallocate(start, size, wanted)
+    if (grown == 0) {
+      throw new OutOfMemoryError(s"No $wanted bytes of native memory")
+    }
+    start = grown
+    size = wanted
   }
 
   def appendByte(value: Byte): Unit = Platform.putByte(null, append(1), value)
@@ -56,8 +66,18 @@ final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
 
   def appendLong(value: Long): Unit = Platform.putLong(null, append(8), value)
 
+  /** Forgets the memory, which belongs to whom it was handed over to. */
+  def handOver(): Unit = {
+    enough = math.max(minCapacity, used)
+    forget()
+  }
+
   override def free(): Unit = {
-    Platform.freeMemory(start)
+    Native.free(start, size)
+    forget()
+  }
+
+  private def forget(): Unit = {
     start = 0
     size = 0
     used = 0

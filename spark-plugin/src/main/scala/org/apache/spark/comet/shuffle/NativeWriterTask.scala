@@ -16,7 +16,7 @@ private class NativeWriterTask(
 
   private val exporter = new BatchExporter(serializer.schema)
   private val partitionIds = serializer.native.get.partitioning.rowPartitionIds()
-  // What is laid out for the native side: a batch, until that has copied it.
+  // What is laid out for the native side: a batch, until that has copied it or taken it over.
   private val reservation = new NativeMemoryReservation(context.taskMemoryManager())
 
   private var batch: ColumnarBatch = _
@@ -60,6 +60,9 @@ private class NativeWriterTask(
     }
     count /= 2
   }
+
+  override def copyArray(array: Long, offset: Long, address: Long, bytes: Long): Unit =
+    exporter.copyArray(array.toInt, offset, address, bytes)
 
   override def acquireMemory(bytes: Long): Long = memory.acquireMemory(bytes)
 

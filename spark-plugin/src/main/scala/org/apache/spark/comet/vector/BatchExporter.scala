@@ -1,8 +1,5 @@
 package org.apache.spark.comet.vector
 
-import scala.collection.mutable.ArrayBuffer
-
-import org.apache.spark.comet.Native
 import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -14,9 +11,8 @@ import org.apache.spark.unsafe.Platform
 class BatchExporter(schema: StructType) extends NativeMemoryHolder {
 
   private val columns = schema.fields.map(field => new ColumnExporter(field.dataType))
-  private val numbers = new GrowingBuffer
+  private val descriptor = new BatchDescriptor
   private val ids = new GrowingBuffer
-  private val exported = ArrayBuffer.empty[Long]
 
   /** The address of the description of `count` rows of `batch` from row `from`, with what it refers to valid until the
     * next call.
@@ -30,11 +26,9 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
       count: Int,
       partitionIds: RowPartitionIds
   ): Long = {
-    releaseExported()
-    numbers.clear()
-    numbers.appendLong(0) // How many numbers there are, known at the end.
-    numbers.appendLong(count)
-    numbers.appendLong(if (partitionIds == null) 0
+    descriptor.clear()
+    descriptor.append(count)
+    descriptor.append(if (partitionIds == null) 0
     else collectIds(batch, from, count, partitionIds))
     try {
       var i = 0
@@ -45,8 +39,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
     } catch {
       case _: ColumnTooLargeException => return 0
     }
-    Platform.putLong(null, numbers.address, numbers.length / 8)
-    numbers.address
+    descriptor.finish()
   }
 
   private def describeColumn(batch: ColumnarBatch, i: Int, from: Int, count: Int): Unit = {
@@ -55,12 +48,11 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
       case _ => 0L
     }
     if (array != 0) {
-      exported += array
-      numbers.appendLong(ColumnKind.Arrow)
-      numbers.appendLong(array)
-      numbers.appendLong(from)
+      descriptor.append(ColumnKind.Arrow)
+      descriptor.appendExported(array)
+      descriptor.append(from)
     } else {
-      columns(i).describe(batch.column(i), from, count, numbers)
+      columns(i).describe(batch.column(i), from, count, descriptor)
     }
   }
 
@@ -80,16 +72,14 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
     start
   }
 
-  override def capacity: Long = numbers.capacity + ids.capacity + columns.map(_.capacity).sum
+  /** Copies bytes of an array that the descriptor refers to by number. */
+  def copyArray(array: Int, from: Long, address: Long, bytes: Long): Unit =
+    descriptor.copyArray(array, from, address, bytes)
 
-  private def releaseExported(): Unit = {
-    exported.foreach(Native.releaseArray)
-    exported.clear()
-  }
+  override def capacity: Long = descriptor.capacity + ids.capacity + columns.map(_.capacity).sum
 
   override def free(): Unit = {
-    releaseExported()
-    numbers.free()
+    descriptor.free()
     ids.free()
     columns.foreach(_.free())
   }

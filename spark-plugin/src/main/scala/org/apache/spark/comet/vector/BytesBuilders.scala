@@ -3,68 +3,38 @@ package org.apache.spark.comet.vector
 import org.apache.spark.comet.memory.GrowingBuffer
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.execution.vectorized.Dictionary
-import org.apache.spark.sql.types.DecimalType
 import org.apache.spark.unsafe.Platform
 
-/** Where each row's bytes or elements lie. */
-private final class Spans {
+/** Where each row's bytes or elements end; 0 comes first. */
+private final class Offsets {
 
-  private val offsets = new GrowingBuffer
-  private val lengths = new GrowingBuffer
+  val buffer = new GrowingBuffer
 
-  def append(offset: Long, length: Int): Unit = {
-    if (offset + length > Int.MaxValue) {
+  def append(end: Long): Unit = {
+    if (end > Int.MaxValue) {
       throw new ColumnTooLargeException
     }
-    offsets.appendInt(offset.toInt)
-    lengths.appendInt(length)
+    finish()
+    buffer.appendInt(end.toInt)
   }
 
-  def clear(): Unit = {
-    offsets.clear()
-    lengths.clear()
-  }
-
-  def describe(numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(offsets.address)
-    numbers.appendLong(lengths.address)
-  }
-
-  def capacity: Long = offsets.capacity + lengths.capacity
-
-  def free(): Unit = {
-    offsets.free()
-    lengths.free()
-  }
+  def finish(): Unit =
+    if (buffer.length == 0) {
+      buffer.appendInt(0)
+    }
 }
 
 /** Values of variable length, one behind the other. */
 private sealed abstract class BytesBuilder extends LeafBuilder {
 
-  private val spans = new Spans
+  private val offsets = new Offsets
   private val bytes = new GrowingBuffer
 
-  override def describe(numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(ColumnKind.Bytes)
-    numbers.appendLong(nullsAddress)
-    spans.describe(numbers)
-    numbers.appendLong(bytes.address)
-  }
+  override protected def buffers: Seq[GrowingBuffer] = Seq(offsets.buffer, bytes)
 
-  override def capacity: Long = super.capacity + spans.capacity + bytes.capacity
+  override protected def finish(): Unit = offsets.finish()
 
-  override def free(): Unit = {
-    super.free()
-    spans.free()
-    bytes.free()
-  }
-
-  override protected def clearValues(): Unit = {
-    spans.clear()
-    bytes.clear()
-  }
-
-  override protected def appendPlaceholder(): Unit = spans.append(bytes.length, 0)
+  override protected def appendPlaceholder(): Unit = offsets.append(bytes.length)
 
   override protected def appendDecoded(dictionary: Dictionary, id: Int): Unit =
     put(dictionary.decodeToBinary(id))
@@ -73,7 +43,7 @@ private sealed abstract class BytesBuilder extends LeafBuilder {
     put(array, Platform.BYTE_ARRAY_OFFSET, array.length)
 
   protected def put(base: AnyRef, offset: Long, length: Int): Unit = {
-    spans.append(bytes.length, length)
+    offsets.append(bytes.length + length)
     Platform.copyMemory(base, offset, null, bytes.append(length), length)
   }
 
@@ -93,12 +63,4 @@ private final class StringBuilder extends BytesBuilder {
 private final class BinaryBuilder extends BytesBuilder {
   override protected def appendValue(from: SpecializedGetters, i: Int): Unit =
     put(from.getBinary(i))
-}
-
-/** Decimals of more than 18 digits: big-endian and two's complement. */
-private final class WideDecimalBuilder(decimal: DecimalType) extends BytesBuilder {
-  override protected def appendValue(from: SpecializedGetters, i: Int): Unit = {
-    val value = from.getDecimal(i, decimal.precision, decimal.scale)
-    put(value.toJavaBigDecimal.unscaledValue().toByteArray)
-  }
 }

@@ -8,10 +8,10 @@ import org.apache.spark.sql.types._
 /** More bytes or elements in a column than 32-bit offsets can address. */
 private[vector] class ColumnTooLargeException extends RuntimeException
 
-/** Collects the values of a column in native memory, in the form that the native side reads. */
+/** Collects the values of a column in native memory, in Arrow's layout. */
 private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
 
-  private val nulls = new GrowingBuffer
+  private val validity = new BitBuffer
   private var nullCount = 0
   private var rows = 0
 
@@ -19,10 +19,11 @@ private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
   def count: Int = rows
 
   final def clear(): Unit = {
-    nulls.clear()
+    validity.clear()
     nullCount = 0
     rows = 0
     clearValues()
+    children.foreach(_.clear())
   }
 
   final def append(values: SpecializedGetters, i: Int): Unit =
@@ -42,20 +43,50 @@ private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
     if (isNull) {
       nullCount += 1
     }
-    nulls.appendByte(if (isNull) 1 else 0)
+    validity.append(!isNull)
     rows += 1
   }
 
-  protected final def nullsAddress: Long = if (nullCount > 0) nulls.address else 0
+  /** Describes what was collected, and hands it over to the native side. */
+  final def handOver(descriptor: BatchDescriptor): Unit =
+    describe(descriptor, descriptor.appendHandedOver)
 
-  /** Writes the column's description: see `native/vector`. */
-  def describe(numbers: GrowingBuffer): Unit
+  /** Describes what was collected, which stays here. */
+  final def lend(descriptor: BatchDescriptor): Unit = describe(descriptor, descriptor.appendLent)
 
-  override def capacity: Long = nulls.capacity
+  // See "collected" in native/vector.
+  protected[vector] def describe(
+      descriptor: BatchDescriptor,
+      append: GrowingBuffer => Unit
+  ): Unit = {
+    if (nullCount > 0) append(validity.bytes) else descriptor.appendNone()
+    finish()
+    buffers.foreach(append)
+    childCount.foreach(count => descriptor.append(count))
+    children.foreach(_.describe(descriptor, append))
+  }
 
-  override def free(): Unit = nulls.free()
+  override def capacity: Long =
+    validity.bytes.capacity + buffers.map(_.capacity).sum + children.map(_.capacity).sum
 
-  protected def clearValues(): Unit
+  override def free(): Unit = {
+    validity.bytes.free()
+    buffers.foreach(_.free())
+    children.foreach(_.free())
+  }
+
+  /** The buffers of Arrow's layout, besides validity. */
+  protected def buffers: Seq[GrowingBuffer] = Nil
+
+  protected def children: Seq[ColumnBuilder] = Nil
+
+  /** The values of a child, if they need not be as many as there are here. */
+  protected def childCount: Option[Int] = None
+
+  protected def clearValues(): Unit = buffers.foreach(_.clear())
+
+  /** Completes the buffers. */
+  protected def finish(): Unit = {}
 
   protected def appendValue(values: SpecializedGetters, i: Int): Unit
 
@@ -95,9 +126,7 @@ private[vector] object ColumnBuilder {
       new LongBuilder
     case FloatType => new FloatBuilder
     case DoubleType => new DoubleBuilder
-    case decimal: DecimalType if decimal.precision <= Decimal.MAX_LONG_DIGITS =>
-      new DecimalBuilder(decimal)
-    case decimal: DecimalType => new WideDecimalBuilder(decimal)
+    case decimal: DecimalType => new DecimalBuilder(decimal)
     case _: StringType => new StringBuilder
     case BinaryType => new BinaryBuilder
     case other => throw new IllegalArgumentException(s"Unsupported type $other")

@@ -2,15 +2,10 @@ package org.apache.spark.comet.vector
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
-import org.apache.spark.sql.execution.vectorized.{
-  Dictionary,
-  OffHeapColumnVector,
-  WritableColumnVector
-}
+import org.apache.spark.comet.memory.NativeMemoryHolder
+import org.apache.spark.sql.execution.vectorized.{Dictionary, WritableColumnVector}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray}
-import org.apache.spark.unsafe.Platform
 
 /** How a column is described to the native side: see `native/vector`. */
 private[vector] object ColumnKind {
@@ -21,11 +16,12 @@ private[vector] object ColumnKind {
   val Struct = 4L
   val Dictionary = 5L
   val Arrow = 6L
+  val Collected = 7L
 }
 
-/** Describes a column of one type to the native side. Spark's off-heap vectors are read where they are; of their
-  * dictionaries each entry is decoded once. Every other vector is asked value by value, and the values are collected in
-  * native memory.
+/** Describes a column of one type to the native side. Spark's writable vectors are read where they are, off-heap or in
+  * arrays; of their dictionaries each entry is decoded once. Every other vector is asked value by value, and the values
+  * are collected in native memory, which the native side takes over.
   */
 private[vector] final class ColumnExporter(dataType: DataType) extends NativeMemoryHolder {
 
@@ -43,14 +39,21 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
   }
 
   /** Describes `count` rows from row `from`. Valid until the next call. */
-  def describe(column: ColumnVector, from: Int, count: Int, numbers: GrowingBuffer): Unit =
+  def describe(column: ColumnVector, from: Int, count: Int, descriptor: BatchDescriptor): Unit =
     column match {
-      case missing: WritableColumnVector if missing.isAllNull =>
-        numbers.appendLong(ColumnKind.AllNull)
-      case inPlace: OffHeapColumnVector if VectorAccess.available && hasStorage(inPlace) =>
-        if (inPlace.hasDictionary) describeDictionary(inPlace, from, count, numbers)
-        else describeInPlace(inPlace, from, count, numbers)
-      case other => collect(other, from, count, numbers)
+      case _ if storage == NullType => descriptor.append(ColumnKind.AllNull)
+      case writable: WritableColumnVector =>
+        if (writable.isAllNull) {
+          descriptor.append(ColumnKind.AllNull)
+        } else {
+          VectorMemory.of(writable).filter(_ => hasStorage(writable)) match {
+            case Some(memory) if writable.hasDictionary =>
+              describeDictionary(writable, memory, from, count, descriptor)
+            case Some(memory) => describeInPlace(writable, memory, from, count, descriptor)
+            case None => collect(writable, from, count, descriptor)
+          }
+        }
+      case other => collect(other, from, count, descriptor)
     }
 
   // A reader's vector may be of another type than the column, which its getters make up for.
@@ -65,7 +68,7 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
       column: ColumnVector,
       from: Int,
       count: Int,
-      numbers: GrowingBuffer
+      descriptor: BatchDescriptor
   ): Unit = {
     builder.clear()
     val values = new ColumnarArray(column, from, count)
@@ -74,61 +77,54 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
       builder.append(values, i)
       i += 1
     }
-    builder.describe(numbers)
+    descriptor.append(ColumnKind.Collected)
+    builder.handOver(descriptor)
   }
-
-  private def nulls(column: OffHeapColumnVector, from: Int): Long =
-    if (column.hasNull) VectorAccess.nulls(column) + from else 0
 
   private def describeInPlace(
-      column: OffHeapColumnVector,
+      column: WritableColumnVector,
+      memory: VectorMemory,
       from: Int,
       count: Int,
-      numbers: GrowingBuffer
+      descriptor: BatchDescriptor
   ): Unit = storage match {
     case ArrayType(_, _) | MapType(_, _, _) =>
-      numbers.appendLong(ColumnKind.Elements)
-      appendSpans(column, from, numbers)
+      descriptor.append(ColumnKind.Elements)
+      memory.appendNulls(column, from, descriptor)
+      memory.appendSpans(column, from, descriptor)
       val elements = elementCount(column, from, count)
-      numbers.appendLong(elements)
-      describeChildren(column, 0, elements, numbers)
+      descriptor.append(elements)
+      describeChildren(column, 0, elements, descriptor)
     case _: StructType | CalendarIntervalType | VariantType =>
-      numbers.appendLong(ColumnKind.Struct)
-      numbers.appendLong(nulls(column, from))
-      describeChildren(column, from, count, numbers)
+      descriptor.append(ColumnKind.Struct)
+      memory.appendNulls(column, from, descriptor)
+      describeChildren(column, from, count, descriptor)
     case _ if ColumnExporter.isBytes(storage) =>
-      numbers.appendLong(ColumnKind.Bytes)
-      appendSpans(column, from, numbers)
-      numbers.appendLong(
-        column.arrayData().asInstanceOf[OffHeapColumnVector].valuesNativeAddress()
-      )
+      descriptor.append(ColumnKind.Bytes)
+      memory.appendNulls(column, from, descriptor)
+      memory.appendSpans(column, from, descriptor)
+      memory.appendValues(column.arrayData(), 0, 1, descriptor)
     case _ =>
-      numbers.appendLong(ColumnKind.Values)
-      numbers.appendLong(nulls(column, from))
-      numbers.appendLong(column.valuesNativeAddress() + from.toLong * ColumnExporter.width(storage))
-  }
-
-  private def appendSpans(column: OffHeapColumnVector, from: Int, numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(nulls(column, from))
-    numbers.appendLong(VectorAccess.offsets(column) + from * 4L)
-    numbers.appendLong(VectorAccess.lengths(column) + from * 4L)
+      descriptor.append(ColumnKind.Values)
+      memory.appendNulls(column, from, descriptor)
+      memory.appendValues(column, from, ColumnExporter.width(storage), descriptor)
   }
 
   private def describeChildren(
-      column: OffHeapColumnVector,
+      column: WritableColumnVector,
       from: Int,
       count: Int,
-      numbers: GrowingBuffer
+      descriptor: BatchDescriptor
   ): Unit = {
     var i = 0
     while (i < children.length) {
-      children(i).describe(column.getChild(i), from, count, numbers)
+      children(i).describe(column.getChild(i), from, count, descriptor)
       i += 1
     }
   }
 
   /** The elements that the rows refer to, from the first of the child vector. */
-  private def elementCount(column: OffHeapColumnVector, from: Int, count: Int): Int = {
+  private def elementCount(column: WritableColumnVector, from: Int, count: Int): Int = {
     var end = 0
     var row = from
     while (row < from + count) {
@@ -141,28 +137,28 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
   }
 
   private def describeDictionary(
-      column: OffHeapColumnVector,
+      column: WritableColumnVector,
+      memory: VectorMemory,
       from: Int,
       count: Int,
-      numbers: GrowingBuffer
+      descriptor: BatchDescriptor
   ): Unit = {
-    val ids = column.getDictionaryIds.asInstanceOf[OffHeapColumnVector].valuesNativeAddress() +
-      from * 4L
+    val ids = column.getDictionaryIds
     var largest = -1
-    var i = 0
-    while (i < count) {
-      if (!column.isNullAt(from + i)) {
-        largest = math.max(largest, Platform.getInt(null, ids + i * 4L))
+    var row = from
+    while (row < from + count) {
+      if (!column.isNullAt(row)) {
+        largest = math.max(largest, ids.getDictId(row))
       }
-      i += 1
+      row += 1
     }
     if (largest < 0) {
-      numbers.appendLong(ColumnKind.AllNull)
+      descriptor.append(ColumnKind.AllNull)
     } else {
-      numbers.appendLong(ColumnKind.Dictionary)
-      numbers.appendLong(nulls(column, from))
-      numbers.appendLong(ids)
-      entries.describe(VectorAccess.dictionary(column), largest + 1, numbers)
+      descriptor.append(ColumnKind.Dictionary)
+      memory.appendNulls(column, from, descriptor)
+      memory.appendValues(ids, from, 4, descriptor)
+      entries.describe(VectorMemory.dictionary(column), largest + 1, descriptor)
     }
   }
 
@@ -177,15 +173,15 @@ private final class DictionaryEntries(dataType: DataType) extends NativeMemoryHo
   private val builder = ColumnBuilder.leafOf(dataType)
   private var dictionary: Dictionary = _
 
-  def describe(current: Dictionary, count: Int, numbers: GrowingBuffer): Unit = {
+  def describe(current: Dictionary, count: Int, descriptor: BatchDescriptor): Unit = {
     if (current ne dictionary) {
       dictionary = current
       builder.clear()
     }
     while (builder.count < count)
       builder.appendEntry(current, builder.count)
-    numbers.appendLong(builder.count)
-    builder.describe(numbers)
+    descriptor.append(builder.count)
+    builder.lend(descriptor)
   }
 
   override def capacity: Long = builder.capacity

@@ -1,5 +1,7 @@
 package org.apache.spark.comet.vector
 
+import java.math.BigInteger
+
 import org.apache.spark.comet.memory.GrowingBuffer
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.execution.vectorized.Dictionary
@@ -11,28 +13,19 @@ private sealed abstract class FixedWidthBuilder(width: Int) extends LeafBuilder 
 
   protected val values = new GrowingBuffer
 
-  override def describe(numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(ColumnKind.Values)
-    numbers.appendLong(nullsAddress)
-    numbers.appendLong(values.address)
-  }
-
-  override def capacity: Long = super.capacity + values.capacity
-
-  override def free(): Unit = {
-    super.free()
-    values.free()
-  }
-
-  override protected def clearValues(): Unit = values.clear()
+  override protected def buffers: Seq[GrowingBuffer] = Seq(values)
 
   override protected def appendPlaceholder(): Unit =
     Platform.setMemory(values.append(width), 0, width)
 }
 
-private final class BooleanBuilder extends FixedWidthBuilder(1) {
+private final class BooleanBuilder extends LeafBuilder {
+  private val values = new BitBuffer
+  override protected def buffers: Seq[GrowingBuffer] = Seq(values.bytes)
+  override protected def clearValues(): Unit = values.clear()
+  override protected def appendPlaceholder(): Unit = values.append(false)
   override protected def appendValue(from: SpecializedGetters, i: Int): Unit =
-    values.appendByte(if (from.getBoolean(i)) 1 else 0)
+    values.append(from.getBoolean(i))
   override protected def appendDecoded(dictionary: Dictionary, id: Int): Unit =
     throw new UnsupportedOperationException("booleans have no dictionary")
 }
@@ -87,18 +80,29 @@ private final class DoubleBuilder extends FixedWidthBuilder(8) {
     Platform.putDouble(null, values.append(8), dictionary.decodeToDouble(id))
 }
 
-/** Decimals of up to 18 digits: 4 bytes up to 9 digits, else 8. */
-private final class DecimalBuilder(decimal: DecimalType)
-    extends FixedWidthBuilder(if (decimal.precision <= Decimal.MAX_INT_DIGITS) 4 else 8) {
+/** Decimals: 16 bytes, little-endian. */
+private final class DecimalBuilder(decimal: DecimalType) extends FixedWidthBuilder(16) {
 
   private val isInt = decimal.precision <= Decimal.MAX_INT_DIGITS
+  private val isLong = decimal.precision <= Decimal.MAX_LONG_DIGITS
 
-  override protected def appendValue(from: SpecializedGetters, i: Int): Unit =
-    put(from.getDecimal(i, decimal.precision, decimal.scale).toUnscaledLong)
+  override protected def appendValue(from: SpecializedGetters, i: Int): Unit = {
+    val value = from.getDecimal(i, decimal.precision, decimal.scale)
+    if (isLong) put(value.toUnscaledLong) else put(value.toJavaBigDecimal.unscaledValue())
+  }
 
   override protected def appendDecoded(dictionary: Dictionary, id: Int): Unit =
-    put(if (isInt) dictionary.decodeToInt(id) else dictionary.decodeToLong(id))
+    if (isInt) put(dictionary.decodeToInt(id))
+    else if (isLong) put(dictionary.decodeToLong(id))
+    else put(new BigInteger(dictionary.decodeToBinary(id)))
 
-  private def put(unscaled: Long): Unit =
-    if (isInt) values.appendInt(unscaled.toInt) else values.appendLong(unscaled)
+  private def put(unscaled: Long): Unit = {
+    values.appendLong(unscaled)
+    values.appendLong(unscaled >> 63)
+  }
+
+  private def put(unscaled: BigInteger): Unit = {
+    values.appendLong(unscaled.longValue())
+    values.appendLong(unscaled.shiftRight(64).longValue())
+  }
 }

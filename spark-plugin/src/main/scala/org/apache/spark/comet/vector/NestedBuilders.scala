@@ -5,29 +5,17 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.types.StructType
 
 private final class NullBuilder extends ColumnBuilder {
-  override def describe(numbers: GrowingBuffer): Unit = numbers.appendLong(ColumnKind.AllNull)
-  override protected def clearValues(): Unit = {}
+  override protected[vector] def describe(
+      descriptor: BatchDescriptor,
+      append: GrowingBuffer => Unit
+  ): Unit = {}
   override protected def appendValue(values: SpecializedGetters, i: Int): Unit = {}
   override protected def appendPlaceholder(): Unit = {}
 }
 
-private sealed abstract class NestedBuilder(children: Seq[ColumnBuilder]) extends ColumnBuilder {
-  override def capacity: Long = super.capacity + children.map(_.capacity).sum
-  override def free(): Unit = {
-    super.free()
-    children.foreach(_.free())
-  }
-  override protected def clearValues(): Unit = children.foreach(_.clear())
-}
+private sealed abstract class FieldsBuilder(fields: Array[ColumnBuilder]) extends ColumnBuilder {
 
-private sealed abstract class FieldsBuilder(fields: Array[ColumnBuilder])
-    extends NestedBuilder(fields.toSeq) {
-
-  override def describe(numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(ColumnKind.Struct)
-    numbers.appendLong(nullsAddress)
-    fields.foreach(_.describe(numbers))
-  }
+  override protected val children: Seq[ColumnBuilder] = fields.toSeq
 
   override protected def appendPlaceholder(): Unit = fields.foreach(_.appendNull())
 }
@@ -71,59 +59,49 @@ private final class VariantBuilder(value: BinaryBuilder, metadata: BinaryBuilder
   }
 }
 
-private sealed abstract class ElementsBuilder(elements: Seq[ColumnBuilder])
-    extends NestedBuilder(elements) {
+private sealed abstract class ElementsBuilder(elements: ColumnBuilder*) extends ColumnBuilder {
 
-  protected val spans = new Spans
+  private val offsets = new Offsets
 
-  override def describe(numbers: GrowingBuffer): Unit = {
-    numbers.appendLong(ColumnKind.Elements)
-    numbers.appendLong(nullsAddress)
-    spans.describe(numbers)
-    numbers.appendLong(elements.head.count)
-    elements.foreach(_.describe(numbers))
-  }
+  override protected def buffers: Seq[GrowingBuffer] = Seq(offsets.buffer)
 
-  override def capacity: Long = super.capacity + spans.capacity
+  override protected val children: Seq[ColumnBuilder] = elements
 
-  override def free(): Unit = {
-    super.free()
-    spans.free()
-  }
+  override protected def childCount: Option[Int] = Some(elements.head.count)
 
-  override protected def clearValues(): Unit = {
-    super.clearValues()
-    spans.clear()
-  }
+  override protected def finish(): Unit = offsets.finish()
 
-  override protected def appendPlaceholder(): Unit = spans.append(elements.head.count, 0)
+  override protected def appendPlaceholder(): Unit = appendEnd()
+
+  /** Ends a row with the elements that there are by now. */
+  protected def appendEnd(): Unit = offsets.append(elements.head.count)
 }
 
-private final class ListBuilder(element: ColumnBuilder) extends ElementsBuilder(Seq(element)) {
+private final class ListBuilder(element: ColumnBuilder) extends ElementsBuilder(element) {
   override protected def appendValue(from: SpecializedGetters, i: Int): Unit = {
     val array = from.getArray(i)
     val length = array.numElements()
-    spans.append(element.count, length)
     var j = 0
     while (j < length) {
       element.append(array, j)
       j += 1
     }
+    appendEnd()
   }
 }
 
 private final class MapBuilder(key: ColumnBuilder, value: ColumnBuilder)
-    extends ElementsBuilder(Seq(key, value)) {
+    extends ElementsBuilder(key, value) {
   override protected def appendValue(from: SpecializedGetters, i: Int): Unit = {
     val map = from.getMap(i)
     val (keys, values) = (map.keyArray(), map.valueArray())
     val length = map.numElements()
-    spans.append(key.count, length)
     var j = 0
     while (j < length) {
       key.append(keys, j)
       value.append(values, j)
       j += 1
     }
+    appendEnd()
   }
 }
