@@ -197,7 +197,7 @@ private object ColumnExporter {
     case _ => false
   }
 
-  /** Bytes of a value in Spark's off-heap vectors. */
+  /** Bytes of a value in Spark's writable vectors. */
   def width(storage: DataType): Int = storage match {
     case BooleanType | ByteType => 1
     case ShortType => 2
