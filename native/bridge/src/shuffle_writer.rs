@@ -170,24 +170,20 @@ struct BatchSource {
 }
 
 impl BatchSource {
-    /// A batch is the least that is staged, so it has to be small beside what the task may have.
-    fn has_room_for(&self, batch: &RecordBatch) -> Result<bool, DataFusionError> {
-        let bytes = batch.get_array_memory_size();
-        Ok(bytes <= MIN_BATCH_BYTES || bytes <= self.task.task_limit()? / MIN_BATCHES)
-    }
-
     fn next(&self) -> Result<Option<RecordBatch>, DataFusionError> {
         let mut descriptor = self.task.next_batch().map_err(DataFusionError::External)?;
         if descriptor == 0 {
             return Ok(None);
         }
         let started = Instant::now();
+        // A batch is the least that is staged, so it has to be small beside what the task may have.
+        let budget = MIN_BATCH_BYTES.max(self.task.task_limit()? / MIN_BATCHES);
         let batch = loop {
             // SAFETY: the task keeps the descriptor, and what it refers to, until the next call, and
             // forgets what it hands over.
-            match unsafe { self.importer.import(descriptor, self.task.as_ref()) } {
-                Ok(batch) if batch.num_rows() <= 1 || self.has_room_for(&batch)? => break batch,
-                Ok(_) | Err(VectorError::TooLarge { rows: 2.., .. }) => {
+            match unsafe { self.importer.import(descriptor, self.task.as_ref(), budget) } {
+                Ok(batch) => break batch,
+                Err(VectorError::TooLarge { .. } | VectorError::OverBudget { .. }) => {
                     descriptor = self.task.split_batch().map_err(DataFusionError::External)?;
                 }
                 Err(error) => return Err(DataFusionError::External(error.into())),

@@ -98,22 +98,23 @@ pub unsafe fn compact_rows(
         // SAFETY: the caller vouches for the pages.
         let (from, length) = unsafe { pointer.bytes(pages) }?;
         // No row goes beyond its own place, since all before it lay before it: what is not yet moved
-        // is not overwritten, and there is a page.
-        let to = loop {
+        // is not overwritten, and there is a page. A page is full, too, where pointers do not reach.
+        let (to, moved) = loop {
             let overlap = || RowError::Page {
                 offset: end,
                 detail: "rows that overlap".to_owned(),
             };
             let page = pages.get(used.len()).zip(sizes.get(used.len()));
             let ((address, _), size) = page.ok_or_else(overlap)?;
-            if length <= size - end {
-                break address.cast_mut().wrapping_add(end);
+            let moved = RowPointer::new(pointer.partition(), used.len(), end);
+            if let Some(moved) = moved.filter(|_| length <= size - end) {
+                break (address.cast_mut().wrapping_add(end), moved);
             }
             used.push(std::mem::take(&mut end));
         };
         // SAFETY: both places lie within pages, which the caller vouches for; copy lets them overlap.
         unsafe { std::ptr::copy(from, to, length) };
-        *pointer = RowPointer::new(pointer.partition(), bits(used.len()), bits(end));
+        *pointer = moved;
         end += length;
     }
     if end > 0 {
@@ -122,15 +123,15 @@ pub unsafe fn compact_rows(
     Ok(used)
 }
 
-fn bits(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    fn pointer(partition: u32, page: usize, offset: usize) -> RowPointer {
+        RowPointer::new(partition, page, offset).unwrap()
+    }
 
     fn sizes(pointers: &[RowPointer]) -> BTreeMap<u32, usize> {
         let mut sizes = BTreeMap::new();
@@ -143,7 +144,7 @@ mod tests {
     fn sorted(rows: &BTreeMap<u32, usize>) -> Vec<RowPointer> {
         let rows = rows.iter();
         rows.flat_map(|(partition, rows)| (0..*rows).map(|row| (*partition, row)))
-            .map(|(partition, row)| RowPointer::new(partition, 1, bits(row)))
+            .map(|(partition, row)| pointer(partition, 1, row))
             .collect()
     }
 
@@ -156,7 +157,7 @@ mod tests {
             let pointers = sorted(&rows);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let wanted = (pointers.len() as f64 * share) as usize;
-            let mut ordered = vec![RowPointer::new(0, 0, 0); pointers.len()];
+            let mut ordered = vec![pointer(0, 0, 0); pointers.len()];
             let first = fullest_first(&pointers, &mut ordered, wanted);
             let (chosen, others) = ordered.split_at(first);
             prop_assert!(chosen.is_sorted_by_key(|pointer| pointer.partition()));
@@ -188,10 +189,10 @@ mod tests {
                 if pages.last().is_none_or(|page| page.len() + 4 + length > page_bytes) {
                     pages.push(Vec::with_capacity(page_bytes.max(4 + length)));
                 }
-                let index = bits(pages.len() - 1);
+                let index = pages.len() - 1;
                 let page = pages.last_mut().unwrap();
-                pointers.push((RowPointer::new(u32::from(row) * 7 % 5, index, bits(page.len())), row));
-                page.extend_from_slice(&bits(*length).to_le_bytes());
+                pointers.push((pointer(u32::from(row) * 7 % 5, index, page.len()), row));
+                page.extend_from_slice(&u32::try_from(*length).unwrap().to_le_bytes());
                 page.extend(std::iter::repeat_n(row, *length));
             }
             let mut kept: Vec<_> = pointers.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(p, _)| *p).collect();
@@ -221,15 +222,50 @@ mod tests {
     }
 
     #[test]
+    fn no_row_is_moved_to_where_pointers_do_not_reach() {
+        // A page of one large row that went, and pages of 50 MiB with a row each, which stay.
+        const ROW: usize = 50 << 20;
+        let mut first = vec![0_u8; 4 * ROW];
+        let mut others: Vec<_> = (1..=4_u8)
+            .map(|row| {
+                let mut page = vec![row; ROW];
+                let length = u32::try_from(ROW - 4).unwrap().to_le_bytes();
+                page.get_mut(..4).unwrap().copy_from_slice(&length);
+                page
+            })
+            .collect();
+        let mut pages: Vec<RowPage> = vec![(first.as_mut_ptr().cast_const(), first.len())];
+        pages.extend(
+            others
+                .iter_mut()
+                .map(|page| (page.as_mut_ptr().cast_const(), ROW)),
+        );
+        let sizes: Vec<_> = pages.iter().map(|(_, size)| *size).collect();
+        let mut pointers: Vec<_> = (1..=4).map(|page| pointer(7, page, 0)).collect();
+        // SAFETY: the pages are written to by nobody else.
+        let used = unsafe { compact_rows(&pages, &sizes, &mut pointers) }.unwrap();
+        // The fourth would start behind 2^27 bytes.
+        assert_eq!(used, [3 * ROW, ROW]);
+        for (moved, row) in pointers.iter().zip(1..=4_u8) {
+            // SAFETY: the pages are written to by nobody, and outlive the row.
+            let found = unsafe { moved.row(&pages) }.unwrap();
+            // SAFETY: the row lies there.
+            let bytes = unsafe { std::slice::from_raw_parts(found.address, found.len) };
+            assert_eq!((moved.partition(), bytes.len()), (7, ROW - 4));
+            assert!(bytes == vec![row; ROW - 4]);
+        }
+    }
+
+    #[test]
     fn rows_that_overlap_or_lie_outside_are_errors() {
         let mut page = [4_u8, 0, 0, 0, 1, 2, 3, 4];
         let pages = [(page.as_mut_ptr().cast_const(), page.len())];
         for (wrong, message) in [
-            (RowPointer::new(0, 0, 0), "rows that overlap"),
-            (RowPointer::new(0, 1, 0), "page 1 of 1"),
-            (RowPointer::new(0, 0, 5), "a row in a page of 8 bytes"),
+            (pointer(0, 0, 0), "rows that overlap"),
+            (pointer(0, 1, 0), "page 1 of 1"),
+            (pointer(0, 0, 5), "a row in a page of 8 bytes"),
         ] {
-            let mut pointers = [RowPointer::new(0, 0, 0), wrong];
+            let mut pointers = [pointer(0, 0, 0), wrong];
             // SAFETY: the page is written to by nobody else.
             let error = unsafe { compact_rows(&pages, &[8], &mut pointers) }.unwrap_err();
             assert!(error.to_string().contains(message), "{error}");

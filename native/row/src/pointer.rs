@@ -33,10 +33,13 @@ impl RowPointer {
     /// The most partitions that pointers tell apart.
     pub const MAX_PARTITIONS: u32 = 1 << 24;
 
-    /// Packs a pointer, of whose parts only the lowest 24, 13 and 27 bits count.
-    pub fn new(partition: u32, page: u32, offset: u32) -> Self {
-        let place = (u64::from(page) & PAGE_MASK) << PAGE_SHIFT | (u64::from(offset) & OFFSET_MASK);
-        Self(u64::from(partition) << PARTITION_SHIFT | place)
+    /// Packs a pointer, unless a part needs more than its 24, 13 and 27 bits.
+    pub fn new(partition: u32, page: usize, offset: usize) -> Option<Self> {
+        let (page, offset) = (u64::try_from(page).ok()?, u64::try_from(offset).ok()?);
+        let fits = partition < Self::MAX_PARTITIONS && page <= PAGE_MASK && offset <= OFFSET_MASK;
+        fits.then_some(Self(
+            u64::from(partition) << PARTITION_SHIFT | page << PAGE_SHIFT | offset,
+        ))
     }
 
     /// The partition of the row.
@@ -159,6 +162,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn pointer(partition: u32, page: usize, offset: usize) -> RowPointer {
+        RowPointer::new(partition, page, offset).unwrap()
+    }
+
     fn sorted(mut pointers: Vec<RowPointer>, partitions: u32) -> Vec<RowPointer> {
         let mut scratch = vec![RowPointer(0); pointers.len()];
         if sort_pointers(&mut pointers, &mut scratch, partitions) {
@@ -177,7 +184,7 @@ mod tests {
             let pointers: Vec<_> = seeds
                 .iter()
                 .zip(0..)
-                .map(|(seed, index)| RowPointer::new(seed % partitions, index % 8192, index))
+                .map(|(seed, index)| pointer(seed % partitions, index % 8192, index))
                 .collect();
             let mut expected = pointers.clone();
             expected.sort_by_key(|pointer| pointer.partition());
@@ -188,10 +195,13 @@ mod tests {
     #[test]
     fn every_part_has_its_bits() {
         let last = RowPointer::MAX_PARTITIONS - 1;
-        let pointer = RowPointer::new(last, 8191, (1 << 27) - 1);
-        assert_eq!(pointer.0, u64::MAX);
-        assert_eq!(pointer.partition(), last);
-        assert_eq!(RowPointer::new(5, 0, 0).0, 5 << 40);
+        let all = pointer(last, 8191, (1 << 27) - 1);
+        assert_eq!(all.0, u64::MAX);
+        assert_eq!(all.partition(), last);
+        assert_eq!(pointer(5, 0, 0).0, 5 << 40);
+        for (partition, page, offset) in [(last + 1, 0, 0), (0, 8192, 0), (0, 0, 1 << 27)] {
+            assert_eq!(RowPointer::new(partition, page, offset), None);
+        }
     }
 
     #[test]
@@ -204,7 +214,7 @@ mod tests {
         ];
         let row = |page, offset| {
             // SAFETY: the pages outlive the rows.
-            unsafe { RowPointer::new(3, page, offset).row(&pages) }.map(|row| {
+            unsafe { pointer(3, page, offset).row(&pages) }.map(|row| {
                 // SAFETY: the row lies in its page.
                 unsafe { std::slice::from_raw_parts(row.address, row.len) }.to_vec()
             })

@@ -29,14 +29,13 @@ impl Rows {
             if rows.pointers.len().is_multiple_of(per_page) {
                 rows.pages.push(Vec::new());
             }
-            let page = u32::try_from(rows.pages.len() - 1).unwrap();
+            let page = rows.pages.len() - 1;
             let bytes = rows.pages.last_mut().unwrap();
-            let offset = u32::try_from(bytes.len()).unwrap();
+            let pointer = RowPointer::new(*partition, page, bytes.len()).unwrap();
             bytes.extend_from_slice(&16_u32.to_le_bytes());
             bytes.extend_from_slice(&0_u64.to_le_bytes());
             bytes.extend_from_slice(&value.to_le_bytes());
-            rows.pointers
-                .push(RowPointer::new(*partition, page, offset));
+            rows.pointers.push(pointer);
         }
         rows
     }
@@ -141,7 +140,8 @@ fn calls_follow_bytes_not_partitions() {
 fn pointers_outside_of_pages_are_errors() {
     let rows = Rows::new(&[0, 0], 100);
     let mut encoder = RowEncoder::new(&DESCRIPTOR, Codec::None).unwrap();
-    for pointer in [RowPointer::new(0, 1, 0), RowPointer::new(0, 0, 30)] {
+    for (page, offset) in [(1, 0), (0, 30)] {
+        let pointer = RowPointer::new(0, page, offset).unwrap();
         // SAFETY: the pages live until the end of this function.
         let result = unsafe { encoder.encode_sorted(&rows.pages(), &[pointer], options(10)) };
         assert!(result.unwrap_err().to_string().contains("row page"));

@@ -6,13 +6,14 @@ use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, NullArray, StructArray, UInt32Array, new_null_array,
 };
 use arrow_buffer::ScalarBuffer;
-use arrow_schema::{DataType, FieldRef, Fields};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use arrow_select::take::take;
 
 use crate::VectorError;
 use crate::collected::Collected;
 use crate::descriptor::Numbers;
 use crate::exported;
+use crate::size::{decoded_bytes, row_bytes};
 use crate::spans::{Spans, bytes};
 use crate::values::{clear_nulls, values};
 
@@ -38,15 +39,24 @@ pub(crate) unsafe fn import(
             (3, DataType::Map(entries, _)) => map(entries, rows, numbers),
             (4, DataType::Struct(fields)) => structs(fields, rows, numbers),
             (5, _) => dictionary(data_type, rows, numbers),
-            (6, _) => arrow(rows, numbers),
-            (7, _) => Collected::Taken.column(data_type, rows, numbers),
+            (6, _) => arrow(data_type, rows, numbers),
+            (7, _) => {
+                let column = Collected::Taken.column(data_type, rows, numbers)?;
+                numbers.charge(row_bytes(&column))?;
+                Ok(column)
+            }
             _ => Err(VectorError::kind(kind, data_type)),
         }
     }
 }
 
 /// The elements that `spans` refer to, in their order.
-fn spanned(elements: ArrayRef, spans: &Spans, total: usize) -> Result<ArrayRef, VectorError> {
+fn spanned(
+    elements: ArrayRef,
+    spans: &Spans,
+    total: usize,
+    numbers: &mut Numbers<'_>,
+) -> Result<ArrayRef, VectorError> {
     let runs = spans.runs();
     let inside = |(start, length): &(usize, usize)| start + length <= elements.len();
     if !runs.iter().all(inside) {
@@ -56,8 +66,23 @@ fn spanned(elements: ArrayRef, spans: &Spans, total: usize) -> Result<ArrayRef, 
     match runs.as_slice() {
         [] => Ok(elements.slice(0, 0)),
         [(0, length)] if *length == elements.len() => Ok(elements),
-        runs => copied(&elements, runs, total),
+        runs => copied(&elements, runs, total, numbers),
     }
+}
+
+/// Where the elements of each row lie among those that are described next, and how many these are.
+///
+/// # Safety
+///
+/// As for [`import`].
+unsafe fn spans_of_elements(
+    rows: usize,
+    numbers: &mut Numbers<'_>,
+) -> Result<(Spans, usize), VectorError> {
+    // SAFETY: as the caller vouches.
+    let mut spans = unsafe { Spans::read(rows, numbers) }?;
+    spans.begin_at(numbers.next_count()?)?;
+    Ok((spans, numbers.next_count()?))
 }
 
 /// A copy of `runs`, each a start and a length, of `total` rows in all.
@@ -65,13 +90,26 @@ fn copied(
     array: &ArrayRef,
     runs: &[(usize, usize)],
     total: usize,
+    numbers: &mut Numbers<'_>,
 ) -> Result<ArrayRef, VectorError> {
     let mut indices = Vec::with_capacity(total);
     for (start, length) in runs {
+        numbers.charge(row_bytes(&array.slice(*start, *length)))?;
         let places = (*start..start + length).map(u32::try_from);
         indices.extend(places.map(|place| place.unwrap_or(u32::MAX)));
     }
-    Ok(take(array, &UInt32Array::from(indices), None)?)
+    taken(array, &UInt32Array::from(indices))
+}
+
+/// The rows of `array` that `indices` name.
+fn taken(array: &ArrayRef, indices: &UInt32Array) -> Result<ArrayRef, VectorError> {
+    take(array, indices, None).map_err(|error| match error {
+        ArrowError::OffsetOverflowError(bytes) => VectorError::TooLarge {
+            rows: indices.len(),
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+        },
+        other => other.into(),
+    })
 }
 
 /// # Safety
@@ -84,11 +122,10 @@ unsafe fn list(
 ) -> Result<ArrayRef, VectorError> {
     // SAFETY: as the caller vouches.
     unsafe {
-        let spans = Spans::read(rows, numbers)?;
-        let count = numbers.next_count()?;
+        let (spans, count) = spans_of_elements(rows, numbers)?;
         let elements = import(element.data_type(), count, numbers)?;
         let (offsets, total) = spans.arrow_offsets()?;
-        let elements = spanned(elements, &spans, total)?;
+        let elements = spanned(elements, &spans, total, numbers)?;
         let element = Arc::clone(element);
         Ok(Arc::new(ListArray::try_new(
             element,
@@ -112,13 +149,12 @@ unsafe fn map(
     };
     // SAFETY: as the caller vouches.
     unsafe {
-        let spans = Spans::read(rows, numbers)?;
-        let count = numbers.next_count()?;
+        let (spans, count) = spans_of_elements(rows, numbers)?;
         let (offsets, total) = spans.arrow_offsets()?;
         let mut columns = Vec::with_capacity(fields.len());
         for field in fields {
             let column = import(field.data_type(), count, numbers)?;
-            columns.push(spanned(column, &spans, total)?);
+            columns.push(spanned(column, &spans, total, numbers)?);
         }
         let structs = StructArray::try_new(fields.clone(), columns, None)?;
         let entries = Arc::clone(entries);
@@ -175,21 +211,29 @@ unsafe fn dictionary(
             return Err(VectorError::Descriptor(detail));
         }
         let indices = UInt32Array::new(ScalarBuffer::from(indices), nulls);
-        Ok(take(&entries, &indices, None)?)
+        numbers.charge(decoded_bytes(&entries, &indices))?;
+        taken(&entries, &indices)
     }
 }
 
 /// # Safety
 ///
 /// As for [`import`].
-unsafe fn arrow(rows: usize, numbers: &mut Numbers<'_>) -> Result<ArrayRef, VectorError> {
+unsafe fn arrow(
+    data_type: &DataType,
+    rows: usize,
+    numbers: &mut Numbers<'_>,
+) -> Result<ArrayRef, VectorError> {
     // SAFETY: the caller vouches for an exported array.
-    let array = unsafe { exported::import(numbers.next()?) }?;
+    let array = unsafe { exported::import(numbers.next()?, data_type) }?;
     let first = numbers.next_count()?;
     match first.checked_add(rows) {
-        Some(end) if first == 0 && end == array.len() => Ok(array),
+        Some(end) if first == 0 && end == array.len() => {
+            numbers.charge(row_bytes(&array))?;
+            Ok(array)
+        }
         // A part is copied: it would keep all of the array in memory.
-        Some(end) if end <= array.len() => copied(&array, &[(first, rows)], rows),
+        Some(end) if end <= array.len() => copied(&array, &[(first, rows)], rows, numbers),
         _ => {
             let detail = format!("rows {first} + {rows} of an array of {}", array.len());
             Err(VectorError::Descriptor(detail))

@@ -76,6 +76,15 @@ unsafe impl Number for f64 {}
 pub(crate) struct Numbers<'a> {
     rest: std::slice::IterMut<'a, i64>,
     heap: &'a dyn JavaHeap,
+    budget: Budget,
+}
+
+/// The bytes that a batch may have.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    rows: usize,
+    bytes: usize,
+    left: usize,
 }
 
 impl<'a> Numbers<'a> {
@@ -97,7 +106,31 @@ impl<'a> Numbers<'a> {
         Ok(Self {
             rest: all.get_mut(1..).unwrap_or_default().iter_mut(),
             heap,
+            budget: Budget {
+                rows: 1,
+                bytes: usize::MAX,
+                left: usize::MAX,
+            },
         })
+    }
+
+    /// Lets the batch, of so many rows, have `bytes` at most.
+    pub(crate) fn limit(&mut self, rows: usize, bytes: usize) {
+        self.budget = Budget {
+            rows,
+            bytes,
+            left: bytes,
+        };
+    }
+
+    /// Counts bytes of the batch, before they are copied.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), VectorError> {
+        let left = self.budget.left.checked_sub(bytes);
+        self.budget.left = left.ok_or(VectorError::OverBudget {
+            rows: self.budget.rows,
+            budget: self.budget.bytes,
+        })?;
+        Ok(())
     }
 
     fn next_mut(&mut self) -> Result<&'a mut i64, VectorError> {
@@ -140,6 +173,7 @@ impl<'a> Numbers<'a> {
         &mut self,
         count: usize,
     ) -> Result<Vec<T>, VectorError> {
+        self.charge(count.saturating_mul(size_of::<T>()))?;
         let mut copied = vec![T::default(); count];
         match self.next_bytes()? {
             Some(bytes) => {

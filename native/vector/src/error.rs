@@ -13,6 +13,14 @@ pub enum VectorError {
         /// The bytes, or elements, of the column.
         bytes: u64,
     },
+    /// The batch is larger than its budget. Fewer rows may fit.
+    #[error("a batch of {rows} rows that is larger than {budget} bytes")]
+    OverBudget {
+        /// The rows of the batch.
+        rows: usize,
+        /// The bytes that it may have.
+        budget: usize,
+    },
     /// The descriptor contradicts itself or the schema.
     #[error("malformed batch descriptor: {0}")]
     Descriptor(String),

@@ -1,6 +1,7 @@
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type, to_ffi};
 use arrow_array::{ArrayRef, make_array};
 use arrow_data::ArrayData;
+use arrow_schema::DataType;
 
 use crate::VectorError;
 
@@ -32,20 +33,25 @@ pub unsafe fn release(address: i64) {
     drop(unsafe { Box::from_raw(address as *mut ExportedArray) });
 }
 
-/// Takes an exported array over, once.
+/// Takes an exported array over, once, as one of `data_type`: names of nested fields may differ.
 ///
 /// # Safety
 ///
 /// `address` must be 0 or come from [`export`], not be released before, and be in nobody else's use.
-pub(crate) unsafe fn import(address: i64) -> Result<ArrayRef, VectorError> {
+pub(crate) unsafe fn import(address: i64, data_type: &DataType) -> Result<ArrayRef, VectorError> {
     let none = || VectorError::Descriptor("no exported array".to_owned());
     // SAFETY: the caller vouches for the address.
     let exported = unsafe { (address as *mut ExportedArray).as_mut() }.ok_or_else(none)?;
+    let exported_type = DataType::try_from(&exported.schema)?;
+    if !exported_type.equals_datatype(data_type) {
+        let detail = format!("an exported array of {exported_type} for a column of {data_type}");
+        return Err(VectorError::Descriptor(detail));
+    }
     let array = std::mem::replace(&mut exported.array, FFI_ArrowArray::empty());
     if array.is_released() {
         return Err(none());
     }
-    // SAFETY: both structures were made by `export` from a valid array.
-    let data = unsafe { from_ffi(array, &exported.schema) }?;
+    // SAFETY: `export` made the structure from a valid array, of a type that differs in names at most.
+    let data = unsafe { from_ffi_and_data_type(array, data_type.clone()) }?;
     Ok(make_array(data))
 }

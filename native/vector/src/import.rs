@@ -41,12 +41,14 @@ impl VectorImporter {
     }
 
     /// Copies the batch whose descriptor lies at `address`; `heap` has the arrays that it refers to.
+    /// If it has more than one row, it may take `budget` bytes, which is known before they are copied.
     /// Exported arrays that it names are taken over; who exported them still has to release them.
     /// Memory that it hands over is taken over too, and its address in the descriptor is 0 then.
     ///
     /// # Errors
     ///
-    /// [`VectorError::TooLarge`] if it doesn't fit 32-bit offsets, [`VectorError::Descriptor`] or
+    /// [`VectorError::TooLarge`] if it doesn't fit 32-bit offsets, [`VectorError::OverBudget`] if it
+    /// would take more than `budget`, [`VectorError::Descriptor`] or
     /// [`VectorError::Arrow`] if the descriptor does not describe a batch of the schema,
     /// [`VectorError::Heap`] if the JVM's arrays cannot be read.
     ///
@@ -58,10 +60,14 @@ impl VectorImporter {
         &self,
         address: i64,
         heap: &dyn JavaHeap,
+        budget: usize,
     ) -> Result<RecordBatch, VectorError> {
         // SAFETY: the caller vouches for the descriptor.
         let mut numbers = unsafe { Numbers::at(address, heap) }?;
         let rows = numbers.next_count()?;
+        if rows > 1 {
+            numbers.limit(rows, budget);
+        }
         let with_ids = self.columns < self.schema.fields().len();
         let ids = if with_ids {
             // SAFETY: the caller vouches for an id for each row.

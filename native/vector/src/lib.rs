@@ -18,7 +18,8 @@
 //!   0 all null
 //!   1 values:     nulls, place of the values
 //!   2 bytes:      nulls, offsets, lengths (places of 32-bit numbers), place of the bytes
-//!   3 list, map:  nulls, offsets, lengths, number of elements, then the element, or key and value
+//!   3 list, map:  nulls, offsets, lengths, number of the first element and how many there are from
+//!                 there, then the element, or key and value
 //!   4 struct:     nulls, then the fields
 //!   5 dictionary: nulls, place of 32-bit indices, number of entries, then these as collected
 //!   6 Arrow:      address of an exported array, its first row
@@ -42,6 +43,7 @@ mod exported;
 mod heap;
 mod import;
 mod memory;
+mod size;
 mod spans;
 mod values;
 

@@ -44,6 +44,20 @@ impl Spans {
         }
     }
 
+    /// Makes the spans begin at the element of that number.
+    pub(crate) fn begin_at(&mut self, first: usize) -> Result<(), VectorError> {
+        let first = i32::try_from(first).unwrap_or(i32::MAX);
+        let spans = self.offsets.iter_mut().zip(&self.lengths);
+        for (start, _) in spans.filter(|(_, length)| **length > 0) {
+            *start -= first;
+            if *start < 0 {
+                let detail = format!("a list that begins {} elements early", -*start);
+                return Err(VectorError::Descriptor(detail));
+            }
+        }
+        Ok(())
+    }
+
     fn iter(&self) -> impl Iterator<Item = (i32, i32)> {
         let spans = self.offsets.iter().zip(&self.lengths);
         // The offset of a row without bytes says nothing.
@@ -95,6 +109,7 @@ impl Spans {
     /// There must be all that the spans refer to.
     unsafe fn copy(&self, numbers: &mut Numbers<'_>, total: usize) -> Result<Vec<u8>, VectorError> {
         let bytes = numbers.next_bytes()?;
+        numbers.charge(total)?;
         let mut copied = vec![0; total];
         let mut rest = copied.as_mut_slice();
         for (start, length) in self.runs() {
@@ -132,12 +147,11 @@ pub(crate) unsafe fn bytes(
             let mut values = Vec::with_capacity(rows);
             let mut rest = copied.as_slice();
             for length in offsets.lengths() {
-                let value = rest.split_at_checked(length);
-                let Some((value, others)) = value.filter(|_| length <= size_of::<i128>()) else {
-                    let detail = format!("a decimal of {length} bytes");
-                    return Err(VectorError::Descriptor(detail));
-                };
-                values.push(big_endian(value));
+                let (bytes, others) = rest.split_at_checked(length).unwrap_or_default();
+                let value = big_endian(bytes).ok_or_else(|| {
+                    VectorError::Descriptor(format!("a decimal of more than 16 bytes: {bytes:x?}"))
+                })?;
+                values.push(value);
                 rest = others;
             }
             decimals(values, spans.nulls, *precision, *scale)
@@ -146,10 +160,13 @@ pub(crate) unsafe fn bytes(
     }
 }
 
-/// Up to 16 bytes, two's complement, as a number.
-fn big_endian(bytes: &[u8]) -> i128 {
+/// Two's complement as a number, unless it takes more than 16 bytes. Files of other writers may have
+/// more that only repeat the sign.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let (signs, bytes) = bytes.split_at(bytes.len().saturating_sub(size_of::<i128>()));
     let negative = bytes.first().is_some_and(|first| *first >= 0x80);
-    let start = if negative { -1 } else { 0 };
+    let (start, sign) = if negative { (-1, 0xff) } else { (0, 0) };
     let shifted = bytes.iter();
-    shifted.fold(start, |value: i128, byte| (value << 8) | i128::from(*byte))
+    let value = shifted.fold(start, |value: i128, byte| (value << 8) | i128::from(*byte));
+    signs.iter().all(|byte| *byte == sign).then_some(value)
 }

@@ -128,6 +128,7 @@ unsafe fn widened<T: Number + Into<i128>>(
     // SAFETY: as the caller vouches.
     let mut values = unsafe { numbers.next_values::<T>(rows) }?;
     clear_nulls(&mut values, nulls);
+    numbers.charge(rows.saturating_mul(size_of::<i128>()))?;
     Ok(values.into_iter().map(Into::into).collect())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int32Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, ListArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, ListArray, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use comet_vector::{JavaHeap, VectorError, VectorImporter, export, free, reallocate, release};
 
@@ -66,7 +66,7 @@ fn import_from(
     let mut numbers = [&[count, rows, 0], &*column].concat();
     let importer = VectorImporter::new(&schema(data_type), false);
     // SAFETY: the callers describe memory that outlives the call.
-    let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, arrays) };
+    let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, arrays, usize::MAX) };
     column.copy_from_slice(numbers.get(3..).unwrap());
     imported
 }
@@ -113,6 +113,28 @@ fn decimals_of_each_width() {
 }
 
 #[test]
+fn decimals_of_more_than_16_bytes_may_repeat_their_sign() {
+    for value in [0, 1, -1, i128::MAX, i128::MIN] {
+        for more in [1, 4] {
+            let sign = if value < 0 { 0xff } else { 0 };
+            let bytes = [vec![sign; more], value.to_be_bytes().to_vec()].concat();
+            let lengths = [i32::try_from(bytes.len()).unwrap()];
+            let column = [2, 0, address(&[0_i32]), address(&lengths), address(&bytes)];
+            let batch = import(DataType::Decimal128(38, 0), 1, &column).unwrap();
+            let column = batch.column(0).as_primitive::<Decimal128Type>();
+            assert_eq!(column.values().as_ref(), [value]);
+
+            for other in [sign ^ 0xff, 1] {
+                let bytes = [vec![other], bytes.get(1..).unwrap().to_vec()].concat();
+                let column = [2, 0, address(&[0_i32]), address(&lengths), address(&bytes)];
+                let error = import(DataType::Decimal128(38, 0), 1, &column).unwrap_err();
+                assert!(error.to_string().contains("more than 16 bytes"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn bytes_come_from_wherever_they_are() {
     let bytes = b"xxabcyyde";
     // The second row's span is that of a null, and of no meaning.
@@ -128,18 +150,14 @@ fn bytes_come_from_wherever_they_are() {
 fn lists_take_the_elements_that_they_refer_to() {
     let elements = [1_i32, 2, 3, 4, 5];
     let (offsets, lengths) = ([3_i32, 0], [2_i32, 1]);
-    let column = [
-        3,
-        0,
-        address(&offsets),
-        address(&lengths),
-        5,
-        1,
-        0,
-        address(&elements),
-    ];
+    let column = |first: i64, count: i64| {
+        let from = usize::try_from(first).unwrap();
+        let elements = address(elements.get(from..).unwrap());
+        let (offsets, lengths) = (address(&offsets), address(&lengths));
+        [3, 0, offsets, lengths, first, count, 1, 0, elements]
+    };
     let list = DataType::List(Arc::new(Field::new("element", DataType::Int32, true)));
-    let batch = import(list.clone(), 2, &column).unwrap();
+    let batch = import(list.clone(), 2, &column(0, 5)).unwrap();
     let expected = ListArray::from_iter_primitive::<Int32Type, _, _>([
         Some(vec![Some(4), Some(5)]),
         Some(vec![Some(1)]),
@@ -150,20 +168,16 @@ fn lists_take_the_elements_that_they_refer_to() {
         (&*expected.value(0), &*expected.value(1))
     );
 
-    let short = [
-        3,
-        0,
-        address(&offsets),
-        address(&lengths),
-        4,
-        1,
-        0,
-        address(&elements),
-    ];
-    assert!(matches!(
-        import(list, 2, &short),
-        Err(VectorError::Descriptor(_))
-    ));
+    // The first row alone, whose elements are the only ones that are described.
+    let batch = import(list.clone(), 1, &column(3, 2)).unwrap();
+    let found = batch.column(0).as_list::<i32>();
+    assert_eq!(found.value(0).as_ref(), &*expected.value(0));
+    assert_eq!(found.values().len(), 2);
+
+    for (first, count) in [(0, 4), (1, 4)] {
+        let error = import(list.clone(), 2, &column(first, count)).unwrap_err();
+        assert!(matches!(error, VectorError::Descriptor(_)), "{error}");
+    }
 }
 
 #[test]
@@ -261,7 +275,8 @@ fn collected_columns_with_wrong_buffers_are_errors_and_what_is_left_is_the_jvms(
     let mut numbers = [&[8, 1, 0, 99, 7], second.as_slice()].concat();
     let importer = VectorImporter::new(&schema(DataType::Int32), false);
     // SAFETY: the descriptor and what it names outlive the call.
-    let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) };
+    let imported =
+        unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default(), usize::MAX) };
     assert!(imported.is_err());
     let [address, _, capacity] = second;
     assert_eq!(numbers.get(5), Some(&address));
@@ -299,7 +314,8 @@ fn nothing_is_kept_of_exported_arrays_that_were_released() {
     for kind in [99, 6] {
         let mut numbers = [9, 2, 0, 6, first, 0, kind, second, 0];
         // SAFETY: the descriptor and what it names outlive the call.
-        let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) };
+        let imported =
+            unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default(), usize::MAX) };
         assert!(imported.is_err());
     }
     for exported in [first, second] {
@@ -340,13 +356,125 @@ fn bytes_beyond_32_bit_offsets_are_too_large() {
 }
 
 #[test]
+fn dictionary_values_beyond_32_bit_offsets_are_too_large() {
+    let entry = vec![b'x'; 64 << 20];
+    let length = i64::try_from(entry.len()).unwrap();
+    let entry_offsets = [0_i32, i32::try_from(entry.len()).unwrap()];
+    let (ids, nulls) = ([0_u32; 40], [0_u8; 40]);
+    let (validity, offsets) = ([0, 0, 0], [address(&entry_offsets), 8, 8]);
+    let entries = [address(&entry), length, length];
+    let column = [
+        &[5, address(&nulls), address(&ids), 1],
+        &validity[..],
+        &offsets,
+        &entries,
+    ];
+    let error = import(DataType::Binary, 40, &column.concat()).unwrap_err();
+    assert!(
+        matches!(error, VectorError::TooLarge { rows: 40, .. }),
+        "{error}"
+    );
+    // In a list with an element for each row, too.
+    let (starts, lengths): (Vec<_>, _) = ((0..40_i32).collect(), [1_i32; 40]);
+    let spans = [3, 0, address(&starts), address(&lengths), 0, 40];
+    let list = DataType::List(Arc::new(Field::new("element", DataType::Binary, true)));
+    let error = import(list, 40, &[&spans[..], &column.concat()].concat()).unwrap_err();
+    assert!(matches!(error, VectorError::TooLarge { .. }), "{error}");
+}
+
+/// Whether a batch of one column is within `budget`.
+fn within(budget: usize, data_type: DataType, rows: i64, column: &[i64]) -> bool {
+    let count = i64::try_from(column.len() + 3).unwrap();
+    let mut numbers = [&[count, rows, 0], column].concat();
+    let importer = VectorImporter::new(&schema(data_type), false);
+    let heap = Arrays::default();
+    // SAFETY: the callers describe memory that outlives the call.
+    match unsafe { importer.import(numbers.as_mut_ptr() as i64, &heap, budget) } {
+        Ok(_) => true,
+        Err(VectorError::OverBudget { .. }) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn batches_over_budget_are_told_before_they_are_copied() {
+    let one_gib = 1_i32 << 30;
+    let (ids, nulls) = ([0_u32; 4], [0_u8; 4]);
+    let entry = vec![b'x'; 1000];
+    let ends = [0_i32, 1000];
+    let dictionary = [
+        &[5, address(&nulls), address(&ids), 1, 0, 0, 0],
+        &[address(&ends), 8, 8, address(&entry), 1000, 1000][..],
+    ]
+    .concat();
+    assert!(within(4100, DataType::Binary, 4, &dictionary));
+    assert!(!within(4000, DataType::Binary, 4, &dictionary));
+    // There is nothing at these places, which are not looked at.
+    let (starts, lengths) = ([0_i32; 2], [one_gib, 1000]);
+    let bytes = [2, 0, address(&starts), address(&lengths), 0];
+    assert!(!within(1 << 20, DataType::Binary, 2, &bytes));
+    assert!(!within(
+        1 << 20,
+        DataType::Int64,
+        one_gib.into(),
+        &[1, 0, 8]
+    ));
+    // What was made elsewhere is not copied, but staged as it is.
+    let array: ArrayRef = Arc::new(Int32Array::from(vec![7; 1000]));
+    for (first, rows) in [(0, 1000), (1, 900)] {
+        for (budget, fits) in [(3000, false), (5000, true)] {
+            let exported = export(&array.to_data()).unwrap();
+            let column = [6, exported, first];
+            assert_eq!(within(budget, DataType::Int32, rows, &column), fits);
+            // SAFETY: it is not released before.
+            unsafe { release(exported) };
+        }
+    }
+    for (budget, fits) in [(3000, false), (5000, true)] {
+        let column = [&[7, 0, 0, 0], &collected(&[1; 4000])[..]].concat();
+        assert_eq!(within(budget, DataType::Int32, 1000, &column), fits);
+    }
+    // One row cannot be cut.
+    let column = [
+        2,
+        0,
+        address(&[0_i32]),
+        address(&[1000_i32]),
+        address(&entry),
+    ];
+    assert!(within(10, DataType::Binary, 1, &column));
+}
+
+#[test]
+fn names_of_nested_fields_may_differ_but_not_their_types() {
+    let named = |name: &str, data_type: DataType| {
+        DataType::Struct(vec![Field::new(name, data_type, true)].into())
+    };
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+    let DataType::Struct(fields) = named("x", DataType::Int32) else {
+        unreachable!()
+    };
+    let structs = StructArray::new(fields, vec![column], None);
+    let exported = || export(&structs.to_data()).unwrap();
+    let wanted = named("y", DataType::Int32);
+    let batch = import(wanted.clone(), 2, &[6, exported(), 0]).unwrap();
+    assert_eq!(batch.column(0).data_type(), &wanted);
+    assert_eq!(batch.column(0).as_struct().column(0), structs.column(0));
+    let part = import(wanted.clone(), 1, &[6, exported(), 1]).unwrap();
+    assert_eq!(part.column(0).data_type(), &wanted);
+    let error = import(named("x", DataType::Date32), 2, &[6, exported(), 0]).unwrap_err();
+    assert!(matches!(error, VectorError::Descriptor(_)), "{error}");
+}
+
+#[test]
 fn partition_ids_come_last() {
     let (values, ids) = ([5_i32, 6], [1_i32, 0]);
     let importer = VectorImporter::new(&schema(DataType::Int32), true);
     let mut numbers = [6, 2, address(&ids), 1, 0, address(&values)];
     // SAFETY: the arrays outlive the call.
     let batch =
-        unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default()) }.unwrap();
+        unsafe { importer.import(numbers.as_mut_ptr() as i64, &Arrays::default(), usize::MAX) }
+            .unwrap();
     assert_eq!(batch.num_columns(), 2);
     let found = batch.column(1).as_primitive::<Int32Type>();
     assert_eq!(found.values().as_ref(), ids);

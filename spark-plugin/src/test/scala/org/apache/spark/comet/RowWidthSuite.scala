@@ -22,6 +22,51 @@ class RowWidthSuite extends CometTestBase {
     seen
   }
 
+  test("a row of 150 MB among the rows of many partitions, of which some are spilled") {
+    withComet(
+      "spark.master" -> "local[1]",
+      Aqe -> "false",
+      threshold -> "1",
+      OffHeapSize -> "512m"
+    ) { session =>
+      // It is of the partition with the most rows, which leaves its page to others.
+      val rows = session.range(0, 6000, 1, 1).selectExpr(
+        "if(id % 10 = 0, 0, id) as p",
+        "id",
+        "repeat(concat(id, ','), if(id = 0, 75000000, 20000)) as text"
+      )
+      def seen(df: org.apache.spark.sql.DataFrame): Seq[(Long, Int, Int)] =
+        df.asInstanceOf[DataFrame].queryExecution.toRdd.map { row =>
+          val text = row.getUTF8String(2)
+          (row.getLong(1), text.numBytes(), text.hashCode())
+        }.collect().sorted.toSeq
+      val shuffled = rows.repartition(1000, col("p"))
+      assert(seen(shuffled) === seen(rows))
+      val exchange = assertComet(shuffled.asInstanceOf[DataFrame]).head
+      assert(exchange.metrics("spillCount").value > 0)
+    }
+  }
+
+  test("batches whose texts are 2 GiB once they are looked up in their dictionary") {
+    val path = temporaryFolder().toString
+    val (rows, length) = (3600L, 600000)
+    withSpark() { session =>
+      session.range(0, rows, 1, 1)
+        .selectExpr("id", s"repeat('t', $length) as text", s"array(repeat('u', $length)) as texts")
+        .write.parquet(s"$path/texts")
+    }
+    withComet("spark.master" -> "local[1]", Aqe -> "false", OffHeapSize -> "1g") { session =>
+      for (text <- Seq("text", "texts[0]")) {
+        val column = text.takeWhile(_ != '[')
+        val df = session.read.parquet(s"$path/texts").select("id", column).repartition(3)
+        assert(ends(df.selectExpr("id", text)) ===
+          (0L until rows).map(id => (id, length, if (column == text) "t" else "u")))
+        val names = exchanges(df.asInstanceOf[DataFrame].queryExecution.executedPlan)
+        assert(names.map(_.nodeName) === Seq("CometShuffleExchange(native)"))
+      }
+    }
+  }
+
   for ((writer, bypassThreshold) <- writers) {
     val confs = Seq(Aqe -> "false", threshold -> bypassThreshold)
 

@@ -28,6 +28,30 @@ class UnionSuite extends CometTestBase {
       }
     }
 
+    test(s"a union of exchanges with other nested names, adaptive execution $adaptive") {
+      withComet(Aqe -> adaptive) { session =>
+        def part(from: Long, name: String) =
+          session.range(from, from + 1000, 1, 3).selectExpr(
+            s"struct(id as $name, array(struct(id as $name)) as ${name}s) as s",
+            s"map(id, struct(id as $name)) as m"
+          ).repartition(4)
+        val union = part(0, "x").union(part(1000, "y"))
+        for (again <- Seq(union.repartition(1), union.repartition(3, col("s")))) {
+          val df = again.asInstanceOf[DataFrame]
+          // Nothing of the structs is pruned.
+          val rows = df.queryExecution.toRdd.map { row =>
+            val (struct, map) = (row.getStruct(0, 2), row.getMap(1))
+            val element = struct.getArray(1).getStruct(0, 1).getLong(0)
+            (struct.getLong(0), element, map.keyArray().getLong(0),
+              map.valueArray().getStruct(0, 1).getLong(0))
+          }.collect()
+          assert(rows.sorted === (0L until 2000L).map(id => (id, id, id, id)))
+          val names = assertComet(df).map(_.nodeName)
+          assert(names.contains("CometShuffleExchange(native)"), df.queryExecution.executedPlan)
+        }
+      }
+    }
+
     test(s"global aggregate above a union of single partitions, adaptive execution $adaptive") {
       withComet(Aqe -> adaptive) { session =>
         val union = input(session, 0).repartition(1).union(input(session, 1000).repartition(1))

@@ -16,7 +16,7 @@ trait NativeMemoryHolder {
   *
   * @param minCapacity bytes that are allocated at least, once there are any
   */
-final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
+class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
 
   private var start = 0L
   private var size = 0L
@@ -52,13 +52,17 @@ final class GrowingBuffer(minCapacity: Long = 64) extends NativeMemoryHolder {
   }
 
   private def grow(wanted: Long): Unit = {
-    val grown = Native.reallocate(start, size, wanted)
+    val grown = reallocate(start, size, wanted)
     if (grown == 0) {
       throw new OutOfMemoryError(s"No $wanted bytes of native memory")
     }
     start = grown
     size = wanted
   }
+
+  /** The address of memory of `wanted` bytes with those that there were, or 0 if there is none. */
+  protected def reallocate(address: Long, bytes: Long, wanted: Long): Long =
+    Native.reallocate(address, bytes, wanted)
 
   def appendByte(value: Byte): Unit = Platform.putByte(null, append(1), value)
 

@@ -112,9 +112,6 @@ class CometUnsafeShuffleWriter[K, V](
 
 private object CometUnsafeShuffleWriter {
 
-  /** Pointers to rows have 27 bits for the place in a page. */
-  private val MaxPageSize: Long = 1L << 27
-
   def pageSize(context: TaskContext): Long =
-    math.min(MaxPageSize, context.taskMemoryManager().pageSizeBytes())
+    math.min(SpillSorter.MaxPageBytes, context.taskMemoryManager().pageSizeBytes())
 }

@@ -22,6 +22,8 @@ private class NativeWriterTask(
   private var batch: ColumnarBatch = _
   private var from = 0
   private var count = 0
+  // The most rows of this batch that are described at once: it was cut before if they are fewer than it has.
+  private var most = 0
 
   override def nextBatch(): Long = {
     context.killTaskIfInterrupted()
@@ -34,8 +36,9 @@ private class NativeWriterTask(
       }
       batch = batches.next()
       from = 0
+      most = batch.numRows()
     }
-    count = batch.numRows() - from
+    count = math.min(most, batch.numRows() - from)
     describe()
   }
 
@@ -59,6 +62,7 @@ private class NativeWriterTask(
       throw new UnsupportedOperationException("A row has a column of more than 2 GiB")
     }
     count /= 2
+    most = count
   }
 
   override def copyArray(array: Long, offset: Long, address: Long, bytes: Long): Unit =

@@ -32,6 +32,10 @@ class SpillSorter(
   /** Whether giving some pages back leaves more than a few rows in the others. */
   def hasManyPages: Boolean = numPages >= ManyPages
 
+  /** A page of one large row, once others have its place, is full where pointers do not reach. */
+  override protected def hasRoom(length: Int): Boolean =
+    super.hasRoom(length) && nextOffset < MaxPageBytes
+
   /** Copies a row behind the others. */
   def insertRow(partition: Int, base: AnyRef, offset: Long, length: Int): Unit = {
     // Whichever of the two is made may spill, and with it free the other.
@@ -142,6 +146,9 @@ private object SpillSorter {
   // 24 bits of partition, 13 of page, 27 of offset: what Native.sortRows takes.
   val PartitionShift = 40
   val PageShift = 27
+
+  /** Rows begin within so many bytes of a page. */
+  val MaxPageBytes: Long = 1L << PageShift
 
   val ManyPages = 4
 

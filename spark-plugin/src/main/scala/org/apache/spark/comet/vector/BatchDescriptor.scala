@@ -7,9 +7,9 @@ import org.apache.spark.comet.memory.{GrowingBuffer, NativeMemoryHolder}
 import org.apache.spark.unsafe.Platform
 
 /** The numbers that describe a batch to the native side (see `native/vector`), and what only they refer to. */
-private[vector] final class BatchDescriptor extends NativeMemoryHolder {
+private[vector] final class BatchDescriptor(numbers: GrowingBuffer = new GrowingBuffer)
+    extends NativeMemoryHolder {
 
-  private val numbers = new GrowingBuffer
   private val arrays = ArrayBuffer.empty[AnyRef]
   private val exported = ArrayBuffer.empty[Long]
   // Where in the numbers there is an address of memory that is handed over.
@@ -42,10 +42,13 @@ private[vector] final class BatchDescriptor extends NativeMemoryHolder {
     arrays += array
   }
 
-  /** Appends an array of Arrow's C data interface, which is released at the next `clear`. */
-  def appendExported(array: Long): Unit = {
+  /** Appends rows, from row `from` on, of an array of Arrow's C data interface, which is released at the next `clear`.
+    */
+  def appendExported(array: Long, from: Int): Unit = {
     exported += array
+    append(ColumnKind.Arrow)
     append(array)
+    append(from)
   }
 
   /** Appends memory that the native side may read until the next `clear`. */
@@ -57,9 +60,15 @@ private[vector] final class BatchDescriptor extends NativeMemoryHolder {
 
   /** Appends memory that the native side takes over. */
   def appendHandedOver(buffer: GrowingBuffer): Unit = {
-    handedOver += numbers.length
+    val position = numbers.length
+    // If there is no room for the numbers, nothing is handed over.
+    appendNone()
+    handedOver += position
     handedOverBytes += buffer.capacity
-    appendLent(buffer)
+    val place = numbers.address + position
+    Platform.putLong(null, place + 8, buffer.length)
+    Platform.putLong(null, place + 16, buffer.capacity)
+    Platform.putLong(null, place, buffer.address)
     buffer.handOver()
   }
 

@@ -48,9 +48,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
       case _ => 0L
     }
     if (array != 0) {
-      descriptor.append(ColumnKind.Arrow)
-      descriptor.appendExported(array)
-      descriptor.append(from)
+      descriptor.appendExported(array, from)
     } else {
       columns(i).describe(batch.column(i), from, count, descriptor)
     }

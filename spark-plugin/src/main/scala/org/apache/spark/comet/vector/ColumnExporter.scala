@@ -92,9 +92,10 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
       descriptor.append(ColumnKind.Elements)
       memory.appendNulls(column, from, descriptor)
       memory.appendSpans(column, from, descriptor)
-      val elements = elementCount(column, from, count)
+      val (first, elements) = elementsOf(column, from, count)
+      descriptor.append(first)
       descriptor.append(elements)
-      describeChildren(column, 0, elements, descriptor)
+      describeChildren(column, first, elements, descriptor)
     case _: StructType | CalendarIntervalType | VariantType =>
       descriptor.append(ColumnKind.Struct)
       memory.appendNulls(column, from, descriptor)
@@ -123,17 +124,19 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
     }
   }
 
-  /** The elements that the rows refer to, from the first of the child vector. */
-  private def elementCount(column: WritableColumnVector, from: Int, count: Int): Int = {
+  /** The first element of the child vector that the rows refer to, and how many there are up to the last one. */
+  private def elementsOf(column: WritableColumnVector, from: Int, count: Int): (Int, Int) = {
+    var first = Int.MaxValue
     var end = 0
     var row = from
     while (row < from + count) {
-      if (!column.isNullAt(row)) {
+      if (!column.isNullAt(row) && column.getArrayLength(row) > 0) {
+        first = math.min(first, column.getArrayOffset(row))
         end = math.max(end, column.getArrayOffset(row) + column.getArrayLength(row))
       }
       row += 1
     }
-    end
+    if (end == 0) (0, 0) else (first, end - first)
   }
 
   private def describeDictionary(

@@ -159,6 +159,20 @@ class SpillSorterSuite extends CometTestBase {
     fixture.close()
   }
 
+  test("rows that come into the page of a large row that was spilled are found again") {
+    val fixture = new Fixture(1L << 30)
+    // The large row is of the fullest partition.
+    fixture.insert(0, 0, payloadBytes = 200 << 20)
+    for (id <- 1 to 50) fixture.insert(0, id)
+    for (id <- 0 until 5) fixture.insert(1 + id, id, payloadBytes = 20 << 20)
+    val (_, forget) = fixture.sorter.fullest(10)
+    forget()
+    assert(fixture.sorter.memoryUsed >= (200L << 20))
+    for (id <- 5 until 9) fixture.insert(1 + id, id, payloadBytes = 20 << 20)
+    assert(fixture.encode(10) === (1 until 10).map(_ -> 1).toMap)
+    fixture.close()
+  }
+
   test("pointers that are denied room to grow make it spill") {
     val fixture = new Fixture(1L << 20)
     // Rows without bytes need pages only for their lengths.
