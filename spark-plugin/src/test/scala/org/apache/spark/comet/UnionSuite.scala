@@ -42,8 +42,12 @@ class UnionSuite extends CometTestBase {
           val rows = df.queryExecution.toRdd.map { row =>
             val (struct, map) = (row.getStruct(0, 2), row.getMap(1))
             val element = struct.getArray(1).getStruct(0, 1).getLong(0)
-            (struct.getLong(0), element, map.keyArray().getLong(0),
-              map.valueArray().getStruct(0, 1).getLong(0))
+            (
+              struct.getLong(0),
+              element,
+              map.keyArray().getLong(0),
+              map.valueArray().getStruct(0, 1).getLong(0)
+            )
           }.collect()
           assert(rows.sorted === (0L until 2000L).map(id => (id, id, id, id)))
           val names = assertComet(df).map(_.nodeName)
