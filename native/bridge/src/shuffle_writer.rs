@@ -183,7 +183,7 @@ impl BatchSource {
             // forgets what it hands over.
             match unsafe { self.importer.import(descriptor, self.task.as_ref(), budget) } {
                 Ok(batch) => break batch,
-                Err(VectorError::TooLarge { .. } | VectorError::OverBudget { .. }) => {
+                Err(VectorError::TooLarge { .. } | VectorError::OverBudget) => {
                     descriptor = self.task.split_batch().map_err(DataFusionError::External)?;
                 }
                 Err(error) => return Err(DataFusionError::External(error.into())),

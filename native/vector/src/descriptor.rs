@@ -76,15 +76,8 @@ unsafe impl Number for f64 {}
 pub(crate) struct Numbers<'a> {
     rest: std::slice::IterMut<'a, i64>,
     heap: &'a dyn JavaHeap,
-    budget: Budget,
-}
-
-/// The bytes that a batch may have.
-#[derive(Debug, Clone, Copy)]
-struct Budget {
-    rows: usize,
-    bytes: usize,
-    left: usize,
+    /// The bytes that may still be copied.
+    budget: usize,
 }
 
 impl<'a> Numbers<'a> {
@@ -106,30 +99,19 @@ impl<'a> Numbers<'a> {
         Ok(Self {
             rest: all.get_mut(1..).unwrap_or_default().iter_mut(),
             heap,
-            budget: Budget {
-                rows: 1,
-                bytes: usize::MAX,
-                left: usize::MAX,
-            },
+            budget: usize::MAX,
         })
     }
 
-    /// Lets the batch, of so many rows, have `bytes` at most.
-    pub(crate) fn limit(&mut self, rows: usize, bytes: usize) {
-        self.budget = Budget {
-            rows,
-            bytes,
-            left: bytes,
-        };
+    /// Lets the batch have `bytes` at most.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        self.budget = bytes;
     }
 
     /// Counts bytes of the batch, before they are copied.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), VectorError> {
-        let left = self.budget.left.checked_sub(bytes);
-        self.budget.left = left.ok_or(VectorError::OverBudget {
-            rows: self.budget.rows,
-            budget: self.budget.bytes,
-        })?;
+        let left = self.budget.checked_sub(bytes);
+        self.budget = left.ok_or(VectorError::OverBudget)?;
         Ok(())
     }
 

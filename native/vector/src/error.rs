@@ -14,13 +14,8 @@ pub enum VectorError {
         bytes: u64,
     },
     /// The batch is larger than its budget. Fewer rows may fit.
-    #[error("a batch of {rows} rows that is larger than {budget} bytes")]
-    OverBudget {
-        /// The rows of the batch.
-        rows: usize,
-        /// The bytes that it may have.
-        budget: usize,
-    },
+    #[error("a batch that is larger than its budget")]
+    OverBudget,
     /// The descriptor contradicts itself or the schema.
     #[error("malformed batch descriptor: {0}")]
     Descriptor(String),

@@ -66,7 +66,7 @@ impl VectorImporter {
         let mut numbers = unsafe { Numbers::at(address, heap) }?;
         let rows = numbers.next_count()?;
         if rows > 1 {
-            numbers.limit(rows, budget);
+            numbers.limit(budget);
         }
         let with_ids = self.columns < self.schema.fields().len();
         let ids = if with_ids {

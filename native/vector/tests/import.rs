@@ -390,7 +390,7 @@ fn within(budget: usize, data_type: DataType, rows: i64, column: &[i64]) -> bool
     let heap = Arrays::default();
     // SAFETY: the callers describe memory that outlives the call.
     let imported = unsafe { importer.import(numbers.as_mut_ptr() as i64, &heap, budget) };
-    let over = matches!(imported, Err(VectorError::OverBudget { .. }));
+    let over = matches!(imported, Err(VectorError::OverBudget));
     assert!(over || imported.is_ok(), "{imported:?}");
     !over
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.comet
 
-import java.math.BigDecimal
+import java.math.{BigDecimal, BigInteger}
 
 import org.apache.hadoop.fs.Path
 import org.apache.parquet.example.data.simple.SimpleGroupFactory
@@ -8,7 +8,7 @@ import org.apache.parquet.hadoop.example.ExampleParquetWriter
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.MessageTypeParser
 
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.classic.DataFrame
 
 /** Parquet files as Spark does not write them, but others do. */
 class ForeignFilesSuite extends CometTestBase {
@@ -16,19 +16,19 @@ class ForeignFilesSuite extends CometTestBase {
 
   private val rows = 5000
 
-  private def unscaled(row: Int): java.math.BigInteger = {
-    val largest = new java.math.BigInteger("9" * 38)
+  private def unscaled(row: Int): BigInteger = {
+    val largest = new BigInteger("9" * 38)
     row % 5 match {
-      case 0 => largest.subtract(java.math.BigInteger.valueOf(row))
-      case 1 => largest.negate().add(java.math.BigInteger.valueOf(row))
-      case 2 => java.math.BigInteger.valueOf(-1)
-      case 3 => java.math.BigInteger.valueOf(row)
-      case 4 => java.math.BigInteger.valueOf(-row.toLong << 32)
+      case 0 => largest.subtract(BigInteger.valueOf(row))
+      case 1 => largest.negate().add(BigInteger.valueOf(row))
+      case 2 => BigInteger.valueOf(-1)
+      case 3 => BigInteger.valueOf(row)
+      case 4 => BigInteger.valueOf(-row.toLong << 32)
     }
   }
 
   /** Two's complement in `bytes` bytes. */
-  private def extended(value: java.math.BigInteger, bytes: Int): Binary = {
+  private def extended(value: BigInteger, bytes: Int): Binary = {
     val digits = value.toByteArray
     val sign = (if (value.signum() < 0) -1 else 0).toByte
     Binary.fromConstantByteArray(Array.fill(bytes - digits.length)(sign) ++ digits)
@@ -64,14 +64,11 @@ class ForeignFilesSuite extends CometTestBase {
         (row, value, if (row % 7 == 0) null else value)
       }
       withComet(Aqe -> "false", "spark.sql.columnVector.offheap.enabled" -> offHeap) { session =>
-        val df = read(session, path)
+        val df = session.read.parquet(path).repartition(5).asInstanceOf[DataFrame]
         val seen = df.collect().map(row => (row.getInt(0), row.getDecimal(1), row.getDecimal(2)))
         assert(seen.sortBy(_._1).toSeq === expected)
         val names = exchanges(df.queryExecution.executedPlan).map(_.nodeName)
         assert(names === Seq("CometShuffleExchange(native)"))
       }
     }
-
-  private def read(session: SparkSession, path: String): DataFrame =
-    session.read.parquet(path).repartition(5).asInstanceOf[DataFrame]
 }
