@@ -171,13 +171,14 @@ struct BatchSource {
 
 impl BatchSource {
     fn next(&self) -> Result<Option<RecordBatch>, DataFusionError> {
-        let mut descriptor = self.task.next_batch().map_err(DataFusionError::External)?;
+        // A batch is the least that is staged, so it has to be small beside what the task may have.
+        let budget = MIN_BATCH_BYTES.max(self.task.task_limit()? / MIN_BATCHES);
+        let next = self.task.next_batch(budget);
+        let mut descriptor = next.map_err(DataFusionError::External)?;
         if descriptor == 0 {
             return Ok(None);
         }
         let started = Instant::now();
-        // A batch is the least that is staged, so it has to be small beside what the task may have.
-        let budget = MIN_BATCH_BYTES.max(self.task.task_limit()? / MIN_BATCHES);
         let batch = loop {
             // SAFETY: the task keeps the descriptor, and what it refers to, until the next call, and
             // forgets what it hands over.

@@ -62,7 +62,7 @@ impl JavaTask {
         Ok(Self {
             vm: env.get_java_vm()?,
             task: env.new_global_ref(task)?,
-            next_batch: env.get_method_id(&class, jni_str!("nextBatch"), jni_sig!("()J"))?,
+            next_batch: env.get_method_id(&class, jni_str!("nextBatch"), jni_sig!("(J)J"))?,
             split_batch: env.get_method_id(&class, jni_str!("splitBatch"), jni_sig!("()J"))?,
             copy_array: env.get_method_id(&class, jni_str!("copyArray"), jni_sig!("(JJJJ)V"))?,
             acquire_memory: env.get_method_id(
@@ -117,9 +117,9 @@ impl JavaTask {
         unsafe { self.call(method, returns, arguments, |_, value| value.j()) }
     }
 
-    /// The address of the next batch's descriptor, 0 at the end.
-    pub(crate) fn next_batch(&self) -> Result<i64, CallError> {
-        self.call_for_long(self.next_batch, &[])
+    /// The address of the next batch's descriptor, 0 at the end. The batch may take `budget` bytes.
+    pub(crate) fn next_batch(&self, budget: usize) -> Result<i64, CallError> {
+        self.call_for_long(self.next_batch, &[to_long(budget)])
     }
 
     /// The address of the descriptor of the first half of the batch that was too large.

@@ -10,7 +10,7 @@ use datafusion_execution::memory_pool::MemoryReservation;
 
 use crate::metrics::{nanos_since, wide};
 use crate::partition::{Partitioner, written, written_schema};
-use crate::staging::Staging;
+use crate::staging::{MAX_GROUP_BYTES, Staging};
 use crate::{PartitionOutput, Result, ShuffleMetrics, ShuffleWriterOptions};
 
 /// Spreads batches over partitions: stages them, and when memory is denied, `max_buffer_bytes` is
@@ -222,12 +222,16 @@ impl Shared {
     }
 
     /// Brings the batches that are in no group into the order of their partitions, if there is memory
-    /// for that. Without it they stay as they are, which is slower to write.
+    /// for that and they are not too large. Else they stay as they are, which is slower to write.
     fn seal(&self) -> Result<()> {
         let (expected, generation) = {
             let staging = self.lock();
             (staging.seal_bytes()?, staging.generation)
         };
+        if expected > MAX_GROUP_BYTES {
+            self.lock().postpone_seal();
+            return Ok(());
+        }
         if let Err(denied) = self.reservation.try_grow(expected) {
             if !denied.is_denied() {
                 return Err(denied.into());

@@ -20,6 +20,8 @@ use crate::{
 /// the cache of a core, and a partition has a run of rows worth copying in one go.
 const FULL_GROUP_BYTES: usize = 8 << 20;
 const FULL_GROUP_ROWS: usize = 1 << 16;
+/// A group that is larger may have a column that 32-bit offsets cannot address.
+pub(crate) const MAX_GROUP_BYTES: usize = (1 << 31) - 1;
 
 /// What holds the staged rows.
 #[derive(Debug, Default)]
@@ -161,6 +163,7 @@ impl Staging {
         self.ids = Vec::new();
         self.order.reset();
         self.group_bytes = 0;
+        self.full_group_bytes = FULL_GROUP_BYTES;
         let staged = Staged {
             _groups: std::mem::take(&mut self.groups),
             _batches: std::mem::take(&mut self.batches),
@@ -192,7 +195,7 @@ impl Staging {
         Ok(bytes)
     }
 
-    /// There is no memory for a group: the next try is when there is twice as much to gain.
+    /// There can be no group now: the next try is when there is twice as much to gain.
     pub(crate) fn postpone_seal(&mut self) {
         self.full_group_bytes = 2 * self.group_bytes.max(FULL_GROUP_BYTES);
     }

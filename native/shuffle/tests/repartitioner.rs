@@ -16,6 +16,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arrow_array::{BinaryArray, RecordBatch};
 use comet_shuffle_writer::ShuffleError;
 use common::{CountingPool, batch, ids, options, read, repartitioner, schema};
 
@@ -175,6 +176,27 @@ fn a_denied_step_is_retried_exactly_before_anything_spills() {
     assert_eq!((pool.grows(), pool.held()), (2, writer.used()));
     let (_, metrics) = writer.finish().unwrap();
     assert_eq!(metrics.spills, 0);
+}
+
+#[test]
+fn batches_beyond_32_bit_offsets_make_no_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = CountingPool::new(usize::MAX);
+    let options = options(directory.path());
+    let path = options.data_path.clone();
+    let mut writer = repartitioner(&pool, 10, options);
+    // Batches that share their buffers are a group when they have 65,536 rows: more than 2 GiB here.
+    let texts = BinaryArray::from_iter_values((0..64).map(|n| vec![n; 33 << 10]));
+    let mut columns = batch(0, 64).columns().to_vec();
+    columns[1] = Arc::new(texts);
+    let shared = RecordBatch::try_new(schema(), columns).unwrap();
+    for _ in 0..1025 {
+        writer.insert_batch(&shared).unwrap();
+    }
+    let (output, _) = writer.finish().unwrap();
+    let ids: Vec<_> = ids(&path, &output.lengths).into_iter().flatten().collect();
+    assert_eq!(ids.len(), 64 * 1025);
+    assert_eq!(ids.iter().filter(|id| **id == 63).count(), 1025);
 }
 
 #[test]

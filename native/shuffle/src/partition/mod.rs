@@ -21,7 +21,7 @@ pub use round_robin::RoundRobinPartitioner;
 
 use crate::{Result, ShuffleError};
 
-/// The most partitions that Spark's shuffle has.
+/// The most partitions of a shuffle: as many as Spark's serialized sort takes.
 pub const MAX_PARTITIONS: usize = 1 << 24;
 
 /// Computes partition ids.

@@ -12,7 +12,7 @@ const ROUNDS: u32 = 64;
 ///
 /// First a partition gets one row at a time. After 64 rounds it gets two, and so on up to 16:
 /// neighbours compress better together and are copied faster. A partition never has more than one
-/// run of rows more than another, which is at most a 64th of what each has.
+/// run of rows more than another: one row, or later at most a 64th of what each has.
 ///
 /// A task that runs again must get its rows in the same order, else its rows are placed anew and
 /// what was already read of them no longer fits. Where the order isn't fixed the caller has to sort

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, BinaryArray, Date32Array, Decimal128Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use comet_block::{BlockHeader, BlockReader, Codec};
@@ -146,17 +148,21 @@ pub fn repartitioner(
         .unwrap()
 }
 
-/// The blocks of each partition. Every block inside of a partition's range has to be whole, and
-/// the last one, and no other, has to say that it is the last.
-pub fn read(path: &Path, schema: &SchemaRef, lengths: &[u64]) -> Vec<Vec<RecordBatch>> {
+/// Calls `block` with each block and its partition. Every block inside of a partition's range has to
+/// be whole, and the last one, and no other, has to say that it is the last.
+pub fn for_each_block(
+    path: &Path,
+    schema: &SchemaRef,
+    lengths: &[u64],
+    mut block: impl FnMut(usize, RecordBatch),
+) {
     let data = std::fs::read(path).unwrap();
     assert_eq!(data.len() as u64, lengths.iter().sum::<u64>());
     let mut reader = BlockReader::new(Arc::clone(schema)).unwrap();
     let mut from = 0;
-    let partitions = lengths.iter().map(|length| {
+    for (partition, length) in lengths.iter().enumerate() {
         let mut rest = &data[from..from + *length as usize];
         from += *length as usize;
-        let mut blocks = Vec::new();
         while !rest.is_empty() {
             if BlockHeader::parse(rest).unwrap().raw_length() == 0 {
                 assert_eq!(
@@ -167,30 +173,30 @@ pub fn read(path: &Path, schema: &SchemaRef, lengths: &[u64]) -> Vec<Vec<RecordB
                 assert!(BlockHeader::parse(rest).unwrap().is_last());
                 break;
             }
-            let block = reader.read(rest).unwrap();
-            rest = &rest[block.length..];
-            assert!(!block.last || rest.is_empty());
-            assert!(block.last || !rest.is_empty(), "the last block is marked");
-            blocks.push(block.batch);
+            let read = reader.read(rest).unwrap();
+            rest = &rest[read.length..];
+            assert!(!read.last || rest.is_empty());
+            assert!(read.last || !rest.is_empty(), "the last block is marked");
+            block(partition, read.batch);
         }
-        blocks
+    }
+}
+
+/// The blocks of each partition.
+pub fn read(path: &Path, schema: &SchemaRef, lengths: &[u64]) -> Vec<Vec<RecordBatch>> {
+    let mut blocks = vec![Vec::new(); lengths.len()];
+    for_each_block(path, schema, lengths, |partition, block| {
+        blocks[partition].push(block);
     });
-    partitions.collect()
+    blocks
 }
 
 /// The ids of each partition in the order in which they lie there.
 pub fn ids(path: &Path, lengths: &[u64]) -> Vec<Vec<i32>> {
-    let partitions = read(path, &schema(), lengths).into_iter();
-    let ids = partitions.map(|blocks| {
-        let values = blocks.iter().flat_map(|block| {
-            let first = block
-                .column(0)
-                .as_any()
-                .downcast_ref::<Int32Array>()
-                .unwrap();
-            first.values().iter().copied().collect::<Vec<_>>()
-        });
-        values.collect()
+    let mut ids = vec![Vec::new(); lengths.len()];
+    for_each_block(path, &schema(), lengths, |partition, block| {
+        let first = block.column(0).as_primitive::<Int32Type>();
+        ids[partition].extend_from_slice(first.values());
     });
-    ids.collect()
+    ids
 }

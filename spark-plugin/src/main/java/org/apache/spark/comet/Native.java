@@ -145,7 +145,7 @@ public final class Native {
   /**
    * Hands a column of the batch that was decoded last on by reference.
    *
-   * @return the address of the array, for {@link NativeShuffleTask#nextBatch()} to pass on; it must
+   * @return the address of the array, for {@link NativeShuffleTask#nextBatch} to pass on; it must
    *     be released
    */
   public static native long exportColumn(long decoder, int column);

@@ -12,13 +12,15 @@ public interface NativeShuffleTask {
   /**
    * Makes the next batch ready.
    *
+   * @param budget the bytes that the batch may take, here and on the native side, if it has more
+   *     than one row
    * @return the address of its descriptor (see {@code native/vector}), which stays valid with all it
    *     refers to until the next call, but for memory that is handed over; 0 if there are no more batches
    */
-  long nextBatch() throws IOException;
+  long nextBatch(long budget) throws IOException;
 
   /**
-   * Describes the first half of the batch that {@link #nextBatch()} described, which was too large;
+   * Describes the first half of the batch that {@link #nextBatch} described, which was too large;
    * the rest comes with the next calls of that.
    */
   long splitBatch() throws IOException;

@@ -149,7 +149,8 @@ object CometConf {
     "spark.comet.shuffle.native.writeBufferSize",
     default = "1m",
     min = 4096,
-    "Size of the native writer's writes to files, for each file of a task that is being written."
+    "Size of the native writer's writes to files, for each file of a task that is being written; less " +
+      "where off-heap memory is short: at most a 64th of it for each core."
   )
 
   val MAX_BUFFER_BYTES: CometOption[Long] = bytes(
@@ -235,7 +236,8 @@ object CometConf {
        |
        |Options of Comet Shuffle, set like any option of Spark. A value that cannot be taken at the start of an
        |application leaves the application on Spark's own shuffle, with one warning that names key, value and
-       |remedy. One that is set in a session leaves the session's exchanges with Spark's shuffle; `explain` says why.
+       |remedy. One that is set in a session leaves the exchanges of queries that are planned from then on with Spark's
+       |shuffle; `explain` says why. A query that was planned before and needs the value when it runs fails with the message.
        |
        || key | default | meaning |
        ||---|---|---|

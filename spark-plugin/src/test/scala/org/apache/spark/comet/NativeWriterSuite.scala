@@ -255,6 +255,33 @@ class NativeWriterSuite extends CometTestBase {
     }
   }
 
+  test("round robin is written in native code where the rows have an order") {
+    withComet() { session =>
+      import session.implicits._
+      val pairs = session.sparkContext.parallelize(1 to 100, 3).map(n => (n % 10, n))
+      val path = temporaryFolder().toString
+      pairs.toDF("k", "v").write.mode("overwrite").parquet(path)
+      val sources = Seq(
+        "a file" -> session.read.parquet(path) -> true,
+        "a cached file" -> session.read.parquet(path).cache() -> true,
+        "a cached RDD" -> pairs.toDF("k", "v").cache() -> true,
+        "cached rows that were fetched in any order" ->
+          pairs.reduceByKey(_ + _).toDF("k", "v").cache() -> false,
+        "a cached exchange" -> session.range(100).repartition($"id").cache() -> false
+      )
+      for (((name, source), ordered) <- sources) {
+        val writer = if (ordered) "native" else "jvm"
+        val text = explained(source.repartition(5).asInstanceOf[DataFrame])
+        assert(text.contains(s"CometShuffleExchange($writer)"), s"$name: $text")
+      }
+      withSqlConf(session, "spark.sql.sources.useV1SourceList" -> "") {
+        val scan = session.read.parquet(path).repartition(6).asInstanceOf[DataFrame]
+        assert(explained(scan).contains("BatchScan"))
+        assert(explained(scan).contains("CometShuffleExchange(native)"))
+      }
+    }
+  }
+
   private def explained(df: DataFrame): String = df.queryExecution.explainString(
     org.apache.spark.sql.execution.ExplainMode.fromString("simple")
   )

@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 import org.apache.spark.TaskContext
 import org.apache.spark.comet.{CometCorruptBlockException, Native, NativeLibrary}
 import org.apache.spark.comet.memory.NativeMemoryReservation
-import org.apache.spark.comet.vector.CometColumns
+import org.apache.spark.comet.vector.{CometColumns, ReadGuard}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /** Decodes fetched blocks into batches of about `rowsPerBatch` rows: smaller blocks are read until that many rows are
@@ -26,10 +26,9 @@ private class BatchIterator(
   private val stats = new Array[Long](2)
   private val buffer = new BlockBuffer
   private val decoder = Native.newBlockDecoder(serializer.descriptor)
-  private val columns = new CometColumns(serializer.schema, decoder)
+  private val guard = new ReadGuard
+  private val columns = new CometColumns(serializer.schema, decoder, guard)
   private var ready: ColumnarBatch = _
-  @volatile private var reader: Thread = _
-  @volatile private var closed = false
 
   // The blocks in the buffer: where each comes from, their rows and their length once decoded.
   private val sources = ArrayBuffer.empty[FetchedBlock]
@@ -41,9 +40,8 @@ private class BatchIterator(
 
   context.addTaskCompletionListener[Unit](_ => close())
 
-  override def hasNext: Boolean = {
-    reader = Thread.currentThread()
-    if (ready == null && !closed) {
+  override def hasNext: Boolean = guard.enter() && {
+    if (ready == null) {
       ready = advance()
     }
     ready != null
@@ -158,17 +156,16 @@ private class BatchIterator(
     if (rows == 0) null else columns.pointAtBuffers(rows)
   }
 
-  private def close(): Unit = if (!closed) {
-    closed = true
+  private def close(): Unit = {
+    val isRead = !guard.end()
     context.taskMetrics().incPeakExecutionMemory(reservation.peakMemory)
     reservation.release()
     val memory = new BatchIterator.NativeMemory(decoder, buffer)
-    val reading = reader
-    if (reading == null || (reading eq Thread.currentThread()) || !reading.isAlive) {
-      memory.run()
-    } else {
-      // The thread that feeds a script or a pipe may outlive the task. It holds this iterator for as long as it reads.
+    if (isRead) {
+      // The reading thread holds this iterator for as long as it reads.
       BatchIterator.cleaner.register(this, memory)
+    } else {
+      memory.run()
     }
   }
 }

@@ -148,8 +148,8 @@ class CometShuffleManager(conf: SparkConf) extends SortShuffleManager(conf) {
 
 object CometShuffleManager {
 
-  /** The most partitions that rows can be sorted into. */
-  val MaxSortedPartitions: Int = 1 << 24
+  /** The most partitions of a shuffle of ours: pointers to rows have 24 bits for them, as in Spark's serialized sort. */
+  val MaxPartitions: Int = 1 << 24
 
   /** Whether rows go through the bypass writer. It starts with a page for each partition, so there must be few, in a task
     * and in all of the executor's tasks together.

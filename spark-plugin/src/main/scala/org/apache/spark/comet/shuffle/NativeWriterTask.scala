@@ -24,8 +24,11 @@ private class NativeWriterTask(
   private var count = 0
   // The most rows of this batch that are described at once: it was cut before if they are fewer than it has.
   private var most = 0
+  // The bytes that what is described at once may take.
+  private var budget = 0L
 
-  override def nextBatch(): Long = {
+  override def nextBatch(budget: Long): Long = {
+    this.budget = budget
     context.killTaskIfInterrupted()
     from += count
     count = 0
@@ -48,11 +51,11 @@ private class NativeWriterTask(
   }
 
   private def describe(): Long = {
-    var address = exporter.describe(batch, from, count, partitionIds)
-    while (address == 0) {
-      halve()
-      address = exporter.describe(batch, from, count, partitionIds)
-    }
+    var address = 0L
+    do {
+      address = exporter.describe(batch, from, count, partitionIds, budget)
+      if (address == 0) halve()
+    } while (address == 0)
     reservation.resize(exporter.capacity)
     address
   }

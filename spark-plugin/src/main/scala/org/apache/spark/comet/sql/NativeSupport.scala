@@ -3,10 +3,20 @@ package org.apache.spark.comet.sql
 import org.apache.spark.SparkEnv
 import org.apache.spark.comet.shuffle.ShuffleShims
 import org.apache.spark.internal.config.{IO_ENCRYPTION_ENABLED, SHUFFLE_IO_PLUGIN_CLASS}
+import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{
+  ExternalRDDScanExec,
+  FileSourceScanExec,
+  LeafExecNode,
+  LocalTableScanExec,
+  RDDScanExec,
+  RangeExec,
+  SparkPlan
+}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.{
   ReusedExchangeExec,
   ShuffleExchangeExec,
@@ -48,12 +58,22 @@ object NativeSupport {
       case _ => None
     }
 
-  /** Whether the plan gives the same rows in the same order whenever it runs: nothing in it reads a shuffle. */
+  /** Whether the plan gives the same rows in the same order whenever it runs. Nothing in it reads a shuffle, and what it
+    * scans is known to have an order: not every source has one.
+    */
   private def isOrdered(plan: SparkPlan): Boolean = plan match {
     case _: ShuffleExchangeLike | _: ReusedExchangeExec => false
     case cached: InMemoryTableScanExec => isOrdered(cached.relation.cachedPlan)
     case adaptive: AdaptiveSparkPlanExec => isOrdered(adaptive.executedPlan)
     case stage: QueryStageExec => isOrdered(stage.plan)
+    case _: FileSourceScanExec | _: RangeExec | _: LocalTableScanExec => true
+    case scan: BatchScanExec => scan.scan.isInstanceOf[FileScan]
+    case scan: RDDScanExec => isOrdered(scan.rdd)
+    case scan: ExternalRDDScanExec[_] => isOrdered(scan.rdd)
+    case _: LeafExecNode => false
     case other => other.children.forall(isOrdered)
   }
+
+  private def isOrdered(rdd: RDD[_]): Boolean =
+    rdd.outputDeterministicLevel == DeterministicLevel.DETERMINATE
 }

@@ -23,16 +23,14 @@ object ShuffleSupport {
       .orElse(typeReason(exchange))
     reason.toLeft(()).flatMap { _ =>
       CometConf.SHUFFLE_MODE.get(conf) match {
-        case "jvm" => jvmChoice(exchange, None)
+        case "jvm" => Right(Choice(JvmWriter, None))
         case "native" =>
           NativeSupport.reason(exchange, conf)
             .map(why => s"${CometConf.SHUFFLE_MODE.key} is native, but $why")
             .toLeft(Choice(NativeWriter, None))
         case _ =>
-          NativeSupport.reason(exchange, conf) match {
-            case None => Right(Choice(NativeWriter, None))
-            case notNative => jvmChoice(exchange, notNative)
-          }
+          val notNative = NativeSupport.reason(exchange, conf)
+          Right(Choice(if (notNative.isEmpty) NativeWriter else JvmWriter, notNative))
       }
     }
   }
@@ -48,7 +46,9 @@ object ShuffleSupport {
 
   private def partitioningReason(partitioning: Partitioning): Option[String] = partitioning match {
     case _: HashPartitioning | _: RangePartitioning | _: RoundRobinPartitioning |
-        SinglePartition => None
+        SinglePartition =>
+      val (wanted, most) = (partitioning.numPartitions, CometShuffleManager.MaxPartitions)
+      Option.when(wanted > most)(s"$wanted partitions are more than the $most that there may be")
     case other => Some(s"partitioning ${other.getClass.getSimpleName} is not supported")
   }
 
@@ -56,15 +56,4 @@ object ShuffleSupport {
     exchange.child.output.iterator.flatMap { column =>
       SchemaDescriptor.unsupportedReason(column.dataType).map(r => s"column ${column.name}: $r")
     }.nextOption()
-
-  private def jvmChoice(
-      exchange: ShuffleExchangeExec,
-      notNative: Option[String]
-  ): Either[String, Choice] = {
-    val numPartitions = exchange.outputPartitioning.numPartitions
-    val most = CometShuffleManager.MaxSortedPartitions
-    Option.when(numPartitions > most)(
-      s"$numPartitions partitions are more than the $most that rows can be sorted into"
-    ).toLeft(Choice(JvmWriter, notNative))
-  }
 }

@@ -15,9 +15,14 @@ private[vector] final class BatchDescriptor(numbers: GrowingBuffer = new Growing
   // Where in the numbers there is an address of memory that is handed over.
   private val handedOver = ArrayBuffer.empty[Long]
   private var handedOverBytes = 0L
+  // The bytes that may still be handed over.
+  private var room = 0L
 
-  /** Starts anew and gives up what the numbers referred to. */
-  def clear(): Unit = {
+  /** Starts anew and gives up what the numbers referred to.
+    *
+    * @param budget the bytes that may be handed over
+    */
+  def clear(budget: Long = Long.MaxValue): Unit = {
     arrays.clear()
     exported.foreach(Native.releaseArray)
     exported.clear()
@@ -30,6 +35,7 @@ private[vector] final class BatchDescriptor(numbers: GrowingBuffer = new Growing
     }
     handedOver.clear()
     handedOverBytes = 0
+    room = budget
     numbers.clear()
     append(0) // How many numbers there are, known at the end.
   }
@@ -65,12 +71,16 @@ private[vector] final class BatchDescriptor(numbers: GrowingBuffer = new Growing
     appendNone()
     handedOver += position
     handedOverBytes += buffer.capacity
+    room -= buffer.length
     val place = numbers.address + position
     Platform.putLong(null, place + 8, buffer.length)
     Platform.putLong(null, place + 16, buffer.capacity)
     Platform.putLong(null, place, buffer.address)
     buffer.handOver()
   }
+
+  /** Throws if `bytes` more cannot be handed over. */
+  def requireRoom(bytes: Long): Unit = if (bytes > room) throw new BatchTooLargeException
 
   /** Appends no memory. */
   def appendNone(): Unit = {

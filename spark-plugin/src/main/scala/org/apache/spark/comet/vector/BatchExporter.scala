@@ -18,15 +18,17 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
     * next call.
     *
     * @param partitionIds gives the partition of a row, or null if the native side works it out
+    * @param budget the bytes of values that may be collected if there is more than one row
     * @return 0 if so many rows cannot be described
     */
   def describe(
       batch: ColumnarBatch,
       from: Int,
       count: Int,
-      partitionIds: RowPartitionIds
+      partitionIds: RowPartitionIds,
+      budget: Long
   ): Long = {
-    descriptor.clear()
+    descriptor.clear(if (count > 1) budget else Long.MaxValue)
     descriptor.append(count)
     descriptor.append(if (partitionIds == null) 0
     else collectIds(batch, from, count, partitionIds))
@@ -37,7 +39,7 @@ class BatchExporter(schema: StructType) extends NativeMemoryHolder {
         i += 1
       }
     } catch {
-      case _: ColumnTooLargeException => return 0
+      case _: BatchTooLargeException => return 0
     }
     descriptor.finish()
   }

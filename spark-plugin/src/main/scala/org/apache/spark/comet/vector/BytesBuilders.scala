@@ -12,7 +12,7 @@ private final class Offsets {
 
   def append(end: Long): Unit = {
     if (end > Int.MaxValue) {
-      throw new ColumnTooLargeException
+      throw new BatchTooLargeException
     }
     finish()
     buffer.appendInt(end.toInt)

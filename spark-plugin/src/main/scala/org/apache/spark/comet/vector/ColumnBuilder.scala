@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.execution.vectorized.Dictionary
 import org.apache.spark.sql.types._
 
-/** More bytes or elements in a column than 32-bit offsets can address. */
-private[vector] class ColumnTooLargeException extends RuntimeException
+/** More bytes or elements in a column than 32-bit offsets can address, or more bytes than a batch may have. */
+private[vector] final class BatchTooLargeException extends RuntimeException
 
 /** Collects the values of a column in native memory, in Arrow's layout. */
 private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
@@ -66,14 +66,24 @@ private[vector] abstract class ColumnBuilder extends NativeMemoryHolder {
     children.foreach(_.describe(descriptor, append))
   }
 
-  override def capacity: Long =
-    validity.bytes.capacity + buffers.map(_.capacity).sum + children.map(_.capacity).sum
+  // Asked for each row, so that it has to be quick.
+  private lazy val held: Array[GrowingBuffer] =
+    (validity.bytes +: buffers).toArray ++ children.flatMap(_.held)
 
-  override def free(): Unit = {
-    validity.bytes.free()
-    buffers.foreach(_.free())
-    children.foreach(_.free())
+  /** The bytes of what was collected. */
+  final def length: Long = {
+    var bytes = 0L
+    var i = 0
+    while (i < held.length) {
+      bytes += held(i).length
+      i += 1
+    }
+    bytes
   }
+
+  override def capacity: Long = held.map(_.capacity).sum
+
+  override def free(): Unit = held.foreach(_.free())
 
   /** The buffers of Arrow's layout, besides validity. */
   protected def buffers: Seq[GrowingBuffer] = Nil

@@ -75,6 +75,7 @@ private[vector] final class ColumnExporter(dataType: DataType) extends NativeMem
     var i = 0
     while (i < count) {
       builder.append(values, i)
+      descriptor.requireRoom(builder.length)
       i += 1
     }
     descriptor.append(ColumnKind.Collected)

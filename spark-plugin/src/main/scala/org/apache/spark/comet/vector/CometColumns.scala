@@ -7,13 +7,14 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 /** The batch of a decoder: one object that is pointed at each decoded batch in turn.
   *
   * @param decoder the handle of `Native.newBlockDecoder`
+  * @param guard who reads the batch
   */
-class CometColumns(schema: StructType, decoder: Long) {
+class CometColumns(schema: StructType, decoder: Long, private[vector] val guard: ReadGuard) {
 
   private val vectors = schema.fields.map(field => CometVector.of(field.dataType))
   vectors.zipWithIndex.foreach { case (vector, i) => vector.joinBatch(this, i) }
 
-  private val batch = new ColumnarBatch(vectors.asInstanceOf[Array[ColumnVector]])
+  private val batch = new GuardedBatch(vectors.asInstanceOf[Array[ColumnVector]], guard)
 
   /** For the decoder to fill: null count, validity, offsets and values of each vector, in pre-order. */
   val buffers: Array[Long] = new Array[Long](

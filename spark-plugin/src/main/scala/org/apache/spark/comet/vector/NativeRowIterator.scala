@@ -36,7 +36,8 @@ final class NativeRowIterator(
     reservation.release()
   }
 
-  override def hasNext: Boolean = left > 0 || writeMore()
+  // A row that was there is gone with the task.
+  override def hasNext: Boolean = if (left > 0) columns.guard.enter() else writeMore()
 
   override def next(): InternalRow = {
     if (left == 0 && !writeMore()) {
@@ -53,7 +54,7 @@ final class NativeRowIterator(
   private def writeMore(): Boolean = {
     while (unwritten == rowsOfBatch && batches.hasNext)
       start(batches.next())
-    if (unwritten < rowsOfBatch) {
+    if (unwritten < rowsOfBatch && columns.guard.enter()) {
       left = columns.writeRows(unwritten, NativeRowIterator.PieceBytes, written)
       unwritten += left
       address = written(0)

@@ -104,7 +104,7 @@ class SpillSorterSuite extends CometTestBase {
 
   test("the first and the last of the most partitions") {
     val fixture = new Fixture(8L << 20)
-    val most = CometShuffleManager.MaxSortedPartitions
+    val most = CometShuffleManager.MaxPartitions
     Seq(most - 1, 0, most / 2, 0).zipWithIndex.foreach { case (partition, id) =>
       fixture.insert(partition, id)
     }
