@@ -10,6 +10,9 @@ import org.apache.spark.sql.types._
   */
 object SchemaDescriptor {
 
+  // As in native/row.
+  private val MaxDepth = 128
+
   /** Bytes of `schema`; every type in it must be supported. */
   def encode(schema: StructType): Array[Byte] = {
     val bytes = new ByteArrayOutputStream()
@@ -18,12 +21,19 @@ object SchemaDescriptor {
   }
 
   /** Why `dataType` cannot be carried in our blocks, if it can't. */
-  def unsupportedReason(dataType: DataType): Option[String] = dataType match {
+  def unsupportedReason(dataType: DataType): Option[String] = unsupportedReason(dataType, 0)
+
+  private def unsupportedReason(dataType: DataType, depth: Int): Option[String] = dataType match {
+    case _ if depth > MaxDepth => Some(s"types nest deeper than $MaxDepth levels")
+    case udt: UserDefinedType[_] => unsupportedReason(udt.sqlType, depth)
     case struct: StructType =>
-      struct.fields.iterator.flatMap(f => unsupportedReason(f.dataType)).nextOption()
-    case ArrayType(element, _) => unsupportedReason(element)
-    case MapType(key, value, _) => unsupportedReason(key).orElse(unsupportedReason(value))
-    case udt: UserDefinedType[_] => unsupportedReason(udt.sqlType)
+      struct.fields.iterator.flatMap(f => unsupportedReason(f.dataType, depth + 1)).nextOption()
+    case ArrayType(element, _) => unsupportedReason(element, depth + 1)
+    case MapType(key, value, _) =>
+      unsupportedReason(key, depth + 1).orElse(unsupportedReason(value, depth + 1))
+    // Spark has decimals without digits, and with spark.sql.legacy.allowNegativeScaleOfDecimal very large ones.
+    case decimal: DecimalType if decimal.precision < 1 || decimal.scale < Byte.MinValue =>
+      Some(s"type ${decimal.catalogString} is not supported")
     case other if tag(other).isDefined => None
     case other => Some(s"type ${other.catalogString} is not supported")
   }

@@ -1,6 +1,7 @@
 package org.apache.spark.comet
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.{ExplainMode, SimpleMode}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.storage.StorageLevel
 
@@ -10,7 +11,7 @@ class ExchangePlanSuite extends ReferenceTests {
 
   private def explained(query: String, mode: String): String = {
     val df = session.sql(query)
-    df.queryExecution.explainString(org.apache.spark.sql.execution.ExplainMode.fromString(mode))
+    df.queryExecution.explainString(ExplainMode.fromString(mode))
   }
 
   test("explain names the exchange") {
@@ -56,6 +57,23 @@ class ExchangePlanSuite extends ReferenceTests {
       assert(log === Nil)
     }
   }
+
+  for (
+    (name, column, reason) <- Seq(
+      ("no digits", "cast(null as decimal(0,0))", "type decimal(0,0) is not supported"),
+      (
+        "130 levels",
+        "array(" * 130 + "id" + ")" * 130,
+        "types nest deeper than 128 levels"
+      )
+    )
+  )
+    compared(s"types that our blocks do not have: $name")(
+      _.range(100).selectExpr("id", s"$column as c").repartition(4)
+    ) { (df, _) =>
+      assertNotComet(df)
+      assert(df.queryExecution.explainString(SimpleMode).contains(s"column c: $reason"))
+    }
 
   private val sameMetrics = Seq("dataSize", "numPartitions", "shuffleRecordsWritten", "recordsRead")
 
