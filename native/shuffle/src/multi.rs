@@ -225,13 +225,18 @@ impl Shared {
     /// for that and they are not too large. Else they stay as they are, which is slower to write.
     fn seal(&self) -> Result<()> {
         let (expected, generation) = {
-            let staging = self.lock();
-            (staging.seal_bytes()?, staging.generation)
+            let mut staging = self.lock();
+            // Another thread may have made this writer spill meanwhile.
+            if !staging.is_group_full() {
+                return Ok(());
+            }
+            let expected = staging.seal_bytes()?;
+            if expected > MAX_GROUP_BYTES {
+                staging.postpone_seal();
+                return Ok(());
+            }
+            (expected, staging.generation)
         };
-        if expected > MAX_GROUP_BYTES {
-            self.lock().postpone_seal();
-            return Ok(());
-        }
         if let Err(denied) = self.reservation.try_grow(expected) {
             if !denied.is_denied() {
                 return Err(denied.into());
@@ -294,5 +299,35 @@ impl Drop for StagingGuard<'_> {
     fn drop(&mut self) {
         // Before the lock itself goes, which happens after this.
         *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use comet_block::Codec;
+    use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+
+    use super::*;
+    use crate::ShufflePartitioning;
+
+    #[test]
+    fn a_group_that_was_spilled_before_it_is_sealed_is_none() {
+        let field = Field::new("id", DataType::Int32, false);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let partitioning = ShufflePartitioning::RoundRobin {
+            partitions: 2,
+            start: 0,
+        };
+        let partitioner = partitioning.partitioner(&schema).unwrap();
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let reservation = MemoryConsumer::new("test").register(&pool);
+        let options = ShuffleWriterOptions::new("unused".into(), Codec::None);
+        let writer =
+            MultiPartitionShuffleRepartitioner::new(schema, partitioner, reservation, options)
+                .unwrap();
+        writer.shared.seal().unwrap();
+        assert_eq!(writer.used(), 0);
     }
 }
